@@ -90,7 +90,7 @@ pub use lease::lease_handle::LeaseHandle;
 pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
 pub use protocol::{
-    Cancelled, DEFAULT_MAX_ATTEMPTS, HeldAs, Missed, OnDuplicate, Outcome, Overlap, QueueSettings,
+    Cancelled, DEFAULT_MAX_ATTEMPTS, Happened, HeldAs, Missed, OnDuplicate, Outcome, Overlap, QueueSettings,
     QueueStats, Removed, ScheduleOutcome, TaskState,
 };
 pub use queue::claim_calls::Verdict;
@@ -101,6 +101,7 @@ pub use queue::queue_calls::Rescheduled;
 pub use queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 pub use queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};
 pub use queue::task::{Enqueued, Task, TaskFailure, TaskInfo, TaskPage, TaskResult};
+pub use queue::task_events::{EventPage, TaskEvent};
 pub use session::builder::{ClientBuilder, URL_VARIABLE};
 pub use session::metrics::Metrics;
 pub use session::options::{

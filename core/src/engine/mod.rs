@@ -9,8 +9,10 @@ use crate::base::error::Error;
 use crate::protocol::{Failure, Reply, Request};
 
 pub mod acquire;
+pub mod ask;
 pub mod call;
 pub mod claim;
+pub mod events;
 pub mod lease;
 pub mod leased;
 pub mod loss;

@@ -116,6 +116,10 @@ pub const RESULTS_BYTES: usize = 64 << 20;
 pub const RESULT_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Callers that are told of a task's end at most; the others find it when they next ask.
 pub const ASKED_MAX: usize = 64;
+/// Events that a queue keeps at most.
+pub const EVENTS_MAX: u64 = 100_000;
+/// Events in one answer at most.
+pub const EVENTS_PAGE: usize = 500;
 /// Dead tasks that one sweep looks at, at most.
 pub const SWEEP_LOOK: usize = 1_000;
 /// Schedules that one request looks at or fires, and slots of one that it fires, at most.

@@ -9,4 +9,5 @@ pub(crate) mod queue_options;
 pub(crate) mod schedule;
 pub(crate) mod schedule_calls;
 pub(crate) mod task;
+pub(crate) mod task_events;
 pub(crate) mod task_settings;

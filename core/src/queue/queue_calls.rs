@@ -7,8 +7,10 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{QueueName, TaskId};
 use crate::base::wake::Place;
 use crate::engine::Jitter;
+use crate::engine::ask::{AskMachine, AskParams, Question};
 use crate::engine::call::CallMachine;
-use crate::engine::result::{ResultMachine, ResultParams};
+use crate::engine::events::WhatHappens;
+use crate::engine::result::WhatBecame;
 use crate::engine::sweep::SweepMachine;
 use crate::protocol::{
     CallId, Cancel, Cancelled, Due, Enqueue, EnqueueOutcome, Get, MAX_BATCH, MAX_REQUEST_BYTES, NewTask,
@@ -155,19 +157,31 @@ impl QueueCalls {
     }
 
     /// A running question what became of a task.
-    pub(crate) fn result(&self, id: &str, version: Option<Version>, wait: Duration) -> Result<Asking, Error> {
-        let wrong = |error| self.during("result", error);
-        let id = TaskId::parse(id).map_err(wrong)?;
+    pub(crate) fn result(
+        &self,
+        id: &str,
+        version: Option<Version>,
+        wait: Duration,
+    ) -> Result<Asking<WhatBecame>, Error> {
+        let id = TaskId::parse(id).map_err(|error| self.during("result", error))?;
+        self.asking(WhatBecame { id, version: version.unwrap_or(Version::NONE) }, wait)
+    }
+
+    /// A running question what happens.
+    pub(crate) fn events(&self, after: Option<u64>, wait: Duration) -> Result<Asking<WhatHappens>, Error> {
+        self.asking(WhatHappens { after }, wait)
+    }
+
+    fn asking<Q: Question>(&self, question: Q, wait: Duration) -> Result<Asking<Q>, Error> {
         if wait > MAX_TTL {
-            return Err(wrong(Error::invalid("wait is over 365 days")));
+            return Err(self.during(Q::VERB, Error::invalid("wait is over 365 days")));
         }
         let queue = self.checked()?;
         let live = Arc::clone(self.session.live()?);
         let place = live.hub.enter();
-        let version = version.unwrap_or(Version::NONE);
-        let timeout = live.settings.timeout;
-        let params = ResultParams { queue, id, version, wait, timeout, waiter: place.waiter() };
-        let machine = ResultMachine::new(params, live.clock.now(), live.channel.is_open(), Jitter::random());
+        let params = AskParams { queue, wait, timeout: live.settings.timeout, waiter: place.waiter() };
+        let listens = live.channel.is_open();
+        let machine = AskMachine::new(question, params, live.clock.now(), listens, Jitter::random());
         Ok(Asking { live, machine, place })
     }
 
@@ -247,10 +261,10 @@ impl QueueCalls {
     }
 }
 
-/// See [`QueueCalls::result`].
-pub(crate) struct Asking {
+/// A question that waits for its answer.
+pub(crate) struct Asking<Q: Question> {
     pub(crate) live: Arc<Live>,
-    pub(crate) machine: ResultMachine,
+    pub(crate) machine: AskMachine<Q>,
     pub(crate) place: Place,
 }
 

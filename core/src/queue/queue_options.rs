@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::error::{Error, not_between};
-use crate::protocol::{Configure, List, MAX_BATCH, Place, TaskState};
+use crate::protocol::{Configure, EVENTS_MAX, List, MAX_BATCH, Place, TaskState};
 use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL, checked_ttl};
 
 /// How to claim tasks.
@@ -261,6 +261,13 @@ impl QueueConfig {
         self
     }
 
+    /// How many events are kept, for [`Queue::events`](crate::Queue::events): 0 to 100,000 (default 0: none). The oldest go first.
+    /// What processes of 0.1.0 do is not among them.
+    pub fn events(mut self, count: u64) -> Self {
+        self.0.events = Some(count);
+        self
+    }
+
     /// Checks everything.
     pub(crate) fn checked(&self) -> Result<Configure, Error> {
         /// Numbers above this are not exact in every language and store.
@@ -279,6 +286,9 @@ impl QueueConfig {
         }
         if dead_age.is_some_and(|age| age > MAX_TTL) {
             return Err(Error::invalid("dead_age is over 365 days"));
+        }
+        if self.0.events.is_some_and(|count| count > EVENTS_MAX) {
+            return Err(Error::invalid("events is over 100,000"));
         }
         Ok(self.0.clone())
     }

@@ -19,6 +19,7 @@ use crate::queue::queue_calls::{Ask, QueueCalls, Rescheduled};
 use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 use crate::queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage, TaskResult};
+use crate::queue::task_events::EventPage;
 use crate::session::Session;
 
 /// A named queue of tasks. Made by [`Client::queue`](super::Client::queue); cheap to clone; no I/O to make.
@@ -209,6 +210,22 @@ impl Queue {
         let mut asking = self.calls.result(id, version, wait)?;
         let reply = drive(&asking.live, &mut asking.machine, Some(&asking.place), None).await;
         reply.map(TaskResult::from)
+    }
+
+    /// What happens to the tasks of the queue, if it keeps events ([`QueueConfig::events`]): the first ones after the event with
+    /// the number `after`, 500 at most. 0 begins with the oldest that is kept; `None` with the next one that happens. Waits up to
+    /// `wait` (365 days at most; zero only looks) while there are none. Go on with the page's `cursor`.
+    ///
+    /// A task is added, started, and then done, failed, dead, cancelled, removed or put back; one that failed or was put back is
+    /// started again. [`Queue::purge`] tells of none. Events tell that something happened, and not what is: a program that acts
+    /// on tasks works on them ([`Queue::claim`]) or asks for them ([`Queue::get`], [`Queue::result`]).
+    ///
+    /// # Errors
+    /// `Unsupported` if the queue keeps no events, and as [`Queue::claim`].
+    pub async fn events(&self, after: Option<u64>, wait: Duration) -> Result<EventPage, Error> {
+        let mut asking = self.calls.events(after, wait)?;
+        let found = drive(&asking.live, &mut asking.machine, Some(&asking.place), None).await;
+        found.map(EventPage::from)
     }
 
     /// Gives a waiting task another due time.

@@ -62,6 +62,40 @@ where
         Self { queue, handler: Arc::new(handler), settings: WorkerSettings::default(), drops: true }
     }
 
+    /// Middleware: `around` runs in the place of the handler, and is given the claim and the handler, as `next`. What it returns
+    /// counts as what the handler returned. The last one that is added is the outermost.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), stanchion::Error> {
+    /// # use stanchion::{Claim, Client, Task, Worker};
+    /// # let queue = Client::open("memory:").await?.queue("emails");
+    /// # queue.enqueue(Task::new("user:42")).await?;
+    /// let send = |claim: Claim| async move { Ok::<(), std::io::Error>(drop(claim)) };
+    /// let timed = Worker::new(queue, send).around(|claim, next| async move {
+    ///     let began = std::time::Instant::now();
+    ///     let result = next(claim.clone()).await;
+    ///     println!("{} took {:?}", claim.id(), began.elapsed());
+    ///     result
+    /// });
+    /// assert_eq!(timed.until_empty().run().await?.completed, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn around<A, Running, Wrong>(
+        self,
+        around: A,
+    ) -> Worker<impl Fn(Claim) -> Running + Send + Sync + 'static>
+    where
+        A: Fn(Claim, Arc<H>) -> Running + Send + Sync + 'static,
+        Running: Future<Output = Result<(), Wrong>> + Send + 'static,
+        Wrong: fmt::Display + Send + 'static,
+    {
+        let Self { queue, handler: next, settings, drops } = self;
+        let handler = Arc::new(move |claim| around(claim, Arc::clone(&next)));
+        Worker { queue, handler, settings, drops }
+    }
+
     /// Handlers are not dropped: they end by themselves when `Claim::lost` completes. For hosts whose handlers are not
     /// Rust's, and end in their own time.
     #[doc(hidden)]

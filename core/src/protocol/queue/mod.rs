@@ -3,6 +3,7 @@
 mod claims;
 mod dead;
 mod enqueue;
+mod events;
 mod schedules;
 mod settings;
 mod tasks;
@@ -16,6 +17,7 @@ pub use claims::{
 };
 pub use dead::{DeadOnes, DiedBy, Sweep, Swept};
 pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
+pub use events::{EventRecord, Events, EventsReply, Happened};
 pub(crate) use schedules::NEVER;
 pub use schedules::{
     Fire, FireSchedule, Fired, ListSchedules, ListSchedulesReply, Missed, NewSchedule, Overlap,
@@ -84,6 +86,8 @@ pub enum QueueVerb {
     Purge,
     /// Change settings.
     Configure(Configure),
+    /// What happened to tasks of late.
+    Events(Events),
     /// Add schedules, or change them.
     PutSchedules(PutSchedules),
     /// Look at schedules.
@@ -141,6 +145,8 @@ pub enum QueueReply {
     Purge(u64),
     /// Done.
     Configure,
+    /// Some of it.
+    Events(EventsReply),
     /// What became of each.
     PutSchedules(PutSchedulesReply),
     /// Some of them.
@@ -193,6 +199,7 @@ impl QueueVerb {
             Self::Pause(_) => "pause",
             Self::Purge => "purge",
             Self::Configure(_) => "configure",
+            Self::Events(_) => "events",
             Self::PutSchedules(_) => "put_schedules",
             Self::ListSchedules(_) => "list_schedules",
             Self::Fire(_) => "fire",

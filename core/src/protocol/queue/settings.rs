@@ -59,6 +59,8 @@ pub struct QueueSettings {
     pub dead_bytes: u64,
     /// Whether plain ZADDs to the queue's key are taken in (Redis only).
     pub intake: bool,
+    /// How many events are kept at most; 0: none.
+    pub events: u64,
 }
 
 impl Default for QueueSettings {
@@ -69,6 +71,7 @@ impl Default for QueueSettings {
             dead_age: crate::protocol::DEAD_AGE,
             dead_bytes: crate::protocol::DEAD_BYTES,
             intake: true,
+            events: 0,
         }
     }
 }
@@ -86,4 +89,6 @@ pub struct Configure {
     pub dead_bytes: Option<u64>,
     /// See [`QueueSettings::intake`].
     pub intake: Option<bool>,
+    /// See [`QueueSettings::events`].
+    pub events: Option<u64>,
 }

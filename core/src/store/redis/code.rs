@@ -130,6 +130,10 @@ codes! {
     CancelledRun = 55 "CANCELLED_RUN",
     /// result
     ResultKept = 56 "RESULT_KEPT",
+    /// events
+    EventsFound = 57 "EVENTS_FOUND",
+    /// events: the queue keeps none
+    EventsOff = 58 "EVENTS_OFF",
 }
 
 impl Code {
@@ -167,6 +171,10 @@ pub(crate) const STATES: [(&str, i64, TaskState); 4] = [
     ("CLAIMED", 3, TaskState::Claimed),
     ("DEAD", 4, TaskState::Dead),
 ];
+
+/// The places of what a queue that keeps events has of them, counted from one as Lua does: how many, the number of the last
+/// one, and from where on those stand who wait for the next.
+pub const WATCH_FIELDS: &[(&str, usize)] = &[("EVENTS_KEPT", 1), ("LAST_EVENT", 2), ("EVENT_WAITERS", 3)];
 
 /// How a task's last settled receipt was spent.
 pub(crate) const VERDICTS: [(&str, i64); 6] = [

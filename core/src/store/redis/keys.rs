@@ -143,22 +143,27 @@ fn sidecar(word: &str, key: &str) -> String {
     joined(&[word], key, &[])
 }
 
-/// Made in every call, so by hand: `format!` takes ten times as long and grows its text in steps.
 fn joined(word: &[&str], key: &str, suffix: &[&str]) -> String {
+    let mut text = String::new();
+    join(&mut text, word, key, suffix);
+    text
+}
+
+/// Made in every call, so by hand: `format!` takes ten times as long and grows its text in steps.
+fn join(text: &mut String, word: &[&str], key: &str, suffix: &[&str]) {
     let (before, after_word, after_key) =
         if key.contains('{') { ("stanchion:tag-", ":", "") } else { ("stanchion:", ":{", "}") };
     let parts = || {
         let middle = [after_word, key, after_key];
         [before].into_iter().chain(word.iter().copied()).chain(middle).chain(suffix.iter().copied())
     };
-    let mut text = String::with_capacity(parts().map(str::len).sum());
+    text.reserve(parts().map(str::len).sum());
     parts().for_each(|part| text.push_str(part));
-    text
 }
 
 /// The keys of a queue, in the order in which scripts get them: what the scripts call each, and what servers do. The
 /// intake is the queue's own key.
-const QUEUE_KEYS: [(&str, &str); 12] = [
+const QUEUE_KEYS: [(&str, &str); 13] = [
     ("INTAKE", ""),
     ("QUEUE", "queue"),
     ("STATE", "state"),
@@ -171,6 +176,7 @@ const QUEUE_KEYS: [(&str, &str); 12] = [
     ("WINDOW", "window"),
     ("IDLE", "idle"),
     ("EXPIRED", "expired"),
+    ("EVENTS", "events"),
 ];
 /// That of a call.
 const CALL: (&str, &str) = ("CALL", "call");
@@ -181,12 +187,20 @@ const SCHEDULE_KEYS: [(&str, &str); 2] = [("AGENDA", "agenda"), ("SCHEDULES", "s
 /// Those of the results of its tasks: see results.lua.
 const RESULT_KEYS: [(&str, &str); 2] = [("RESULT", "result"), ("RESULTS", "results")];
 
-/// All keys of a queue but that of a call, and those of schedules and results.
-pub(crate) fn queue_keys(queue: &QueueName) -> impl ExactSizeIterator<Item = Cow<'_, str>> {
-    QUEUE_KEYS.iter().map(|(_, word)| match *word {
-        "" => Cow::Borrowed(queue.key()),
-        word => Cow::Owned(sidecar(word, queue.key())),
-    })
+/// How many keys a queue has, without that of a call, and those of schedules and results.
+pub(crate) const QUEUE_KEYS_COUNT: usize = QUEUE_KEYS.len();
+
+/// Those keys, one after another: every call names them, so they are written into one text.
+pub(crate) fn each_queue_key(queue: &QueueName, mut with: impl FnMut(&str)) {
+    let mut text = String::new();
+    for (_, word) in QUEUE_KEYS {
+        text.clear();
+        match word {
+            "" => text.push_str(queue.key()),
+            word => join(&mut text, &[word], queue.key(), &[]),
+        }
+        with(&text);
+    }
 }
 
 /// The keys of a queue's schedules.
@@ -258,8 +272,10 @@ mod tests {
         let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
         for name in ["a", "mail:{7}"] {
             let queue = prefixes.queue_name(name).unwrap();
-            let record = queue_keys(&queue).nth(1).unwrap();
-            assert_eq!(queue_of_record(&record), Some(queue.key()));
+            let mut keys = Vec::new();
+            each_queue_key(&queue, |key| keys.push(key.to_owned()));
+            let record = &keys[1];
+            assert_eq!(queue_of_record(record), Some(queue.key()));
         }
         assert_eq!(queue_of_record("stanchion:state:{Queue:a}"), None);
     }

@@ -98,6 +98,7 @@ verbs! {
     Pause "pause" "queue/pause.lua" WholeQueue,
     Purge "purge" "queue/purge.lua" QueueResults,
     Configure "configure" "queue/configure.lua" WholeQueue,
+    Events "events" "queue/events.lua" WholeQueue,
     PutSchedules "put_schedules" "queue/put_schedules.lua" QueueSchedules,
     ListSchedules "list_schedules" "queue/list_schedules.lua" QueueSchedules,
     Fire "fire" "queue/fire.lua" QueueSchedules,
@@ -132,6 +133,8 @@ shared! {
     "end_delivery" "queue/end_delivery.lua",
     "end_lease" "queue/end_lease.lua",
     "enqueue_task" "queue/enqueue_task.lua",
+    "happen" "queue/happen.lua",
+    "hints" "queue/hints.lua",
     "intake" "queue/intake.lua",
     "keep" "queue/keep.lua",
     "order" "queue/order.lua",
@@ -245,8 +248,8 @@ mod tests {
             "KEYS[3 * i - 2] KEYS[3 * i - 1] KEYS[3 * i]\n"
         );
         assert_eq!(complete("KEYS[@CALL] KEYS[@INTAKE]", WholeQueue), "KEYS[@CALL] KEYS[1]\n");
-        assert_eq!(complete("KEYS[@CALL]", QueueCall), "KEYS[13]\n");
-        assert_eq!(complete("KEYS[@AGENDA] KEYS[@SCHEDULES]", QueueSchedules), "KEYS[13] KEYS[14]\n");
+        assert_eq!(complete("KEYS[@CALL]", QueueCall), "KEYS[14]\n");
+        assert_eq!(complete("KEYS[@AGENDA] KEYS[@SCHEDULES]", QueueSchedules), "KEYS[14] KEYS[15]\n");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::store::sqlite::failure::{Trouble, sqlite};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-pub(super) const VERSION: i32 = 10;
+pub(super) const VERSION: i32 = 11;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
@@ -98,6 +98,8 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "queue", "results", NUMBER)?;
         add_column(connection, "queue", "results_size", NUMBER)?;
         add_column(connection, "queue", "asked_until", NUMBER)?;
+        add_column(connection, "queue", "events", NUMBER)?;
+        add_column(connection, "queue", "last_event", NUMBER)?;
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
              DROP INDEX IF EXISTS permit_by_end;

@@ -128,7 +128,8 @@ CREATE TABLE IF NOT EXISTS queue (
 );
 -- Version 6 adds to it: expired and expired_size, as dead and dead_size, of those that were not delivered in time.
 -- Version 10: results and results_size, the same of the results that are kept; asked_until, until when (boot clock)
--- somebody may wait for the end of a task.
+-- somebody may wait for the end of a task, or for an event. Version 11: events, how many are kept, and last_event, the
+-- number of the last one.
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 
 -- Live tasks: of each id a main one, and perhaps a successor. Dues and expiries are milliseconds of wall
@@ -234,7 +235,24 @@ CREATE TABLE IF NOT EXISTS result (
 CREATE UNIQUE INDEX IF NOT EXISTS result_by_id ON result (queue, id);
 CREATE INDEX IF NOT EXISTS result_by_end ON result (queue, ends);
 
--- Callers that wait for the end of a task, until when (boot clock) they count as alive. One that is told is marked, and
+-- What happened to tasks of late, of queues that keep it. They are found by the queue's key, which a purge leaves as it is.
+CREATE TABLE IF NOT EXISTS event (
+  queue   TEXT    NOT NULL,
+  number  INTEGER NOT NULL,
+  at      INTEGER NOT NULL, -- milliseconds of wall time
+  what    INTEGER NOT NULL, -- 1 added, 2 started, 3 progress, 4 done, 5 failed, 6 dead, 7 cancelled, 8 removed, 9 put_back
+  id      TEXT    NOT NULL,
+  version INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  reason  TEXT    NOT NULL,
+  PRIMARY KEY (queue, number)
+) WITHOUT ROWID;
+-- A library of an earlier version, which knows no events, may be the one that forgets a queue.
+CREATE TRIGGER IF NOT EXISTS forget_events AFTER DELETE ON queue BEGIN
+  DELETE FROM event WHERE queue = old.key;
+END;
+
+-- Callers that wait for the end of a task, or of no task for an event, until when (boot clock) they count as alive. One that is told is marked, and
 -- stays until it asks, so that its process finds the hint.
 CREATE TABLE IF NOT EXISTS asker (
   queue  INTEGER NOT NULL,

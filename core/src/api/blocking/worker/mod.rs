@@ -99,6 +99,33 @@ where
         Self { queue, handler, settings: WorkerSettings::default(), stop: Arc::default() }
     }
 
+    /// Middleware: `around` runs in the place of the handler, and is given the claim and the handler, as `next`. What it returns
+    /// counts as what the handler returned. The last one that is added is the outermost.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), stanchion::Error> {
+    /// # use stanchion::blocking::{Claim, Client, Worker};
+    /// # let queue = Client::open("memory:")?.queue("emails");
+    /// # queue.enqueue(stanchion::Task::new("user:42"))?;
+    /// let send = |claim: &Claim| Ok::<(), std::io::Error>(println!("{}", claim.id()));
+    /// let timed = Worker::new(queue, send).around(|claim, next| {
+    ///     let began = std::time::Instant::now();
+    ///     let result = next(claim);
+    ///     println!("{} took {:?}", claim.id(), began.elapsed());
+    ///     result
+    /// });
+    /// assert_eq!(timed.until_empty().run()?.completed, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn around<Wrong: fmt::Display>(
+        self,
+        around: impl Fn(&Claim, &H) -> Result<(), Wrong> + Send + Sync + 'static,
+    ) -> Worker<impl Fn(&Claim) -> Result<(), Wrong> + Send + Sync + 'static> {
+        let Self { queue, handler: next, settings, stop } = self;
+        Worker { queue, handler: move |claim: &Claim| around(claim, &next), settings, stop }
+    }
+
     /// Works until it is stopped, or until the queue is empty if that was asked for.
     ///
     /// # Errors

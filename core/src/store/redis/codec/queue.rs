@@ -5,12 +5,12 @@ use std::time::Duration;
 use redis::Cmd;
 
 use crate::protocol::{
-    Abandon, CallId, Cancel, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get,
+    Abandon, CallId, Cancel, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, Events, ExtendClaim, Get,
     INTAKE_MAX_ATTEMPTS, List, NewTask, OnDuplicate, Pause, PauseSchedule, Peek, Place, Pop, QueueRequest,
     QueueVerb, Remove, Reschedule, ResultOf, Settle, Sweep, Verdict, Version, Waiter,
 };
 use crate::store::redis::code::{NUMBER_BITS, STATES};
-use crate::store::redis::keys::{call_key, queue_keys, result_keys, schedule_keys};
+use crate::store::redis::keys::{QUEUE_KEYS_COUNT, call_key, each_queue_key, result_keys, schedule_keys};
 use crate::store::redis::script::Verb;
 
 mod reply;
@@ -45,6 +45,7 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Pause(_) => Verb::Pause,
         QueueVerb::Purge => Verb::Purge,
         QueueVerb::Configure(_) => Verb::Configure,
+        QueueVerb::Events(_) => Verb::Events,
         QueueVerb::PutSchedules(_) => Verb::PutSchedules,
         QueueVerb::ListSchedules(_) => Verb::ListSchedules,
         QueueVerb::Fire(_) => Verb::Fire,
@@ -55,16 +56,15 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
 
 /// How many keys, and the keys.
 pub(super) fn encode_keys(command: &mut Cmd, request: &QueueRequest) {
-    let keys = queue_keys(&request.queue);
     let call = call_of(&request.verb).map(|call| call_key(&request.queue, &call));
     let schedules = schedules::are_meant(&request.verb).then(|| schedule_keys(&request.queue));
     let results = has_results(&request.verb).then(|| result_keys(&request.queue));
     let more = schedules.as_ref().map_or(call.as_slice(), <[String; 2]>::as_slice);
     let results = results.as_ref().map_or(&[][..], <[String; 2]>::as_slice);
-    command.arg(keys.len() + more.len() + results.len());
-    for key in keys {
-        command.arg(&*key);
-    }
+    command.arg(QUEUE_KEYS_COUNT + more.len() + results.len());
+    each_queue_key(&request.queue, |key| {
+        command.arg(key);
+    });
     command.arg(more).arg(results);
 }
 
@@ -91,10 +91,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             command.arg(id.as_str());
         }
         QueueVerb::Result(ResultOf { id, version, waiter }) => {
-            command.arg(id.as_str()).arg(version.get());
-            command.arg(
-                waiter.map_or_else(String::new, |waiter| format!("{:x} {}", waiter.client.0, waiter.seq)),
-            );
+            command.arg(id.as_str()).arg(version.get()).arg(seat(*waiter));
         }
         QueueVerb::List(List { state, prefix, bodies, from, max }) => {
             let number = STATES.iter().find(|row| row.2 == *state).map_or(0, |row| row.1);
@@ -113,6 +110,9 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             command.arg(u8::from(*paused));
         }
         QueueVerb::Configure(configure) => encode_settings(command, configure),
+        QueueVerb::Events(Events { after, waiter }) => {
+            command.arg(text(*after)).arg(seat(*waiter));
+        }
         QueueVerb::PutSchedules(put) => schedules::encode_put(command, put),
         QueueVerb::ListSchedules(list) => schedules::encode_list(command, list),
         QueueVerb::Fire(fire) => schedules::encode_fire(command, fire),
@@ -162,7 +162,12 @@ fn encode_settings(command: &mut Cmd, configure: &Configure) {
         configure.max_len.map(|max_len| max_len.map_or_else(|| "-".into(), |most| text(Some(most))));
     command.arg(max_len.unwrap_or_default()).arg(text(configure.dead_max));
     command.arg(text(configure.dead_age.map(millis))).arg(text(configure.dead_bytes));
-    command.arg(text(configure.intake.map(u64::from)));
+    command.arg(text(configure.intake.map(u64::from))).arg(text(configure.events));
+}
+
+/// Who is to be hinted, or nothing.
+fn seat(waiter: Option<Waiter>) -> String {
+    waiter.map_or_else(String::new, |waiter| format!("{:x} {}", waiter.client.0, waiter.seq))
 }
 
 /// The number, or nothing. Versions and settings are at most 2^53, and never added up.

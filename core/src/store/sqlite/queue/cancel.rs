@@ -15,6 +15,6 @@ pub(super) fn cancel(work: &mut Work<'_>, request: &Cancel) -> rusqlite::Result<
         work.step.change("UPDATE task SET cancelled = 1 WHERE serial = ?1", &[&live.main.serial])?;
         return Ok(QueueReply::Cancel(Cancelled::Running));
     }
-    work.succeed(live)?;
+    work.end_cancelled(live)?;
     Ok(QueueReply::Cancel(Cancelled::Removed))
 }

@@ -6,7 +6,7 @@ use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::millis;
 
 /// Like configure.lua. The intake's setting is kept, but there is no intake here: no program can ZADD.
-pub(super) fn configure(work: &mut Work<'_>, request: &Configure) -> QueueReply {
+pub(super) fn configure(work: &mut Work<'_>, request: &Configure) -> rusqlite::Result<QueueReply> {
     let record = &mut work.record;
     if let Some(max_len) = request.max_len {
         record.max_len = max_len.map(stored);
@@ -15,5 +15,8 @@ pub(super) fn configure(work: &mut Work<'_>, request: &Configure) -> QueueReply 
     record.dead_age = request.dead_age.map(millis).or(record.dead_age);
     record.dead_bytes = request.dead_bytes.map(stored).or(record.dead_bytes);
     record.intake = request.intake.or(record.intake);
-    QueueReply::Configure
+    if let Some(events) = request.events {
+        work.keep_events(stored(events))?;
+    }
+    Ok(QueueReply::Configure)
 }

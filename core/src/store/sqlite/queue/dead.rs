@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use crate::base::name::TaskId;
-use crate::protocol::{DEAD_TRIM, MAX_MOVED_BYTES, Receipt, Version};
+use crate::protocol::{DEAD_TRIM, Happened, MAX_MOVED_BYTES, Receipt, Version};
 use crate::store::sqlite::queue::record::{Buried, How};
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;
@@ -17,6 +17,7 @@ pub(super) struct Grave {
     pub(super) verdict: i64,
     pub(super) expired: bool,
     pub(super) version: Version,
+    pub(super) attempts: u32,
 }
 
 impl Work<'_> {
@@ -54,6 +55,7 @@ impl Work<'_> {
             ],
         )?;
         self.record.died += 1;
+        self.happen(Happened::Dead, main, reason)?;
         let buried = self.record.buried(how == How::Expired);
         buried.count += 1;
         buried.size += size;
@@ -69,7 +71,7 @@ impl Work<'_> {
         self.step
             .connection
             .prepare_cached(
-                "SELECT serial, length(body), by_lease, verdict, expired, version FROM dead
+                "SELECT serial, length(body), by_lease, verdict, expired, version, attempts FROM dead
                  WHERE queue = ?1 AND id = ?2 AND receipt = ?3",
             )?
             .query_row((self.record.id, id.as_str(), receipt), |row| {
@@ -80,6 +82,7 @@ impl Work<'_> {
                     verdict: row.get(3)?,
                     expired: row.get(4)?,
                     version: row.get(5)?,
+                    attempts: row.get(6)?,
                 })
             })
             .optional()

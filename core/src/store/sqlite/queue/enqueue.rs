@@ -1,6 +1,8 @@
 //! Put tasks in.
 
-use crate::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version};
+use crate::protocol::{
+    Enqueue, EnqueueOutcome, Happened, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version,
+};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::history::History;
@@ -55,6 +57,9 @@ pub(super) fn enqueue_one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Resul
         work.open_window(id, work.after(window))?;
     }
     work.record.enqueued += 1;
+    if matches!(outcome, Outcome::Added | Outcome::Replaced | Outcome::Successor) {
+        work.happen_to(Happened::Added, id, version, 0, "")?;
+    }
     Ok(EnqueueOutcome::Accepted { outcome, version, due: number(due) })
 }
 

@@ -1,6 +1,6 @@
 //! Prolong the lease of a claim; never shortens it.
 
-use crate::protocol::{ExtendClaim, ExtendClaimReply, QueueReply, Receipt};
+use crate::protocol::{ExtendClaim, ExtendClaimReply, Happened, QueueReply, Receipt};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{between, micros};
 
@@ -18,6 +18,7 @@ pub(super) fn extend_claim(work: &mut Work<'_>, request: &ExtendClaim) -> rusqli
             if let Some(progress) = &request.progress {
                 let set = "UPDATE task SET progress = ?2 WHERE serial = ?1";
                 work.step.change(set, &[&live.main.serial, &&**progress])?;
+                work.happen(Happened::Progress, &live.main, "")?;
             }
             ExtendClaimReply::Extended(between(work.step.now, ends))
         }

@@ -1,6 +1,6 @@
 //! Move dead tasks back to ready.
 
-use crate::protocol::{QueueReply, Receipt, Sweep, Version};
+use crate::protocol::{Happened, QueueReply, Receipt, Sweep, Version};
 use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::sweep::Dead;
 use crate::store::sqlite::queue::task::{Follows, Task};
@@ -26,6 +26,7 @@ fn revive(work: &mut Work<'_>, dead: &Dead) -> rusqlite::Result<bool> {
     work.forget_dead(dead.serial, dead.size, dead.expired)?;
     work.place(&mut task)?;
     work.insert(&task, &body)?;
+    work.happen(Happened::Added, &task, "")?;
     Ok(true)
 }
 

@@ -8,6 +8,7 @@ mod configure;
 mod consumers;
 mod dead;
 mod enqueue;
+mod events;
 mod extend_claim;
 mod fire;
 mod get;
@@ -81,7 +82,8 @@ pub(super) fn perform(
         QueueVerb::Result(verb) => result::result(work_on, verb)?,
         QueueVerb::Pause(verb) => pause::pause(work_on, *verb),
         QueueVerb::Purge => purge::purge(work_on)?,
-        QueueVerb::Configure(verb) => configure::configure(work_on, verb),
+        QueueVerb::Configure(verb) => configure::configure(work_on, verb)?,
+        QueueVerb::Events(verb) => events::events(work_on, verb)?,
         QueueVerb::PutSchedules(verb) => put_schedules::put_schedules(work_on, verb)?,
         QueueVerb::Fire(verb) => fire::fire(work_on, verb)?,
         QueueVerb::PauseSchedule(verb) => pause_schedule::pause_schedule(work_on, verb)?,
@@ -170,6 +172,7 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         | QueueVerb::Pause(_)
         | QueueVerb::Purge
         | QueueVerb::Configure(_)
+        | QueueVerb::Events(_)
         | QueueVerb::PutSchedules(_)
         | QueueVerb::Fire(_)
         | QueueVerb::PauseSchedule(_)
@@ -185,7 +188,7 @@ pub(super) fn list_queues(
 ) -> rusqlite::Result<(u64, Vec<QueueName>)> {
     let mut statement = connection.prepare_cached(
         "SELECT id, key, counter > 0 OR paused <> 0
-           OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL
+           OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL OR events > 0
            OR EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
          FROM queue WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::{Pop, QueueReply, TaskState, Verdict};
+use crate::protocol::{Happened, Pop, QueueReply, TaskState, Verdict};
 use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::verdict_number;
 use crate::store::sqlite::queue::view::record_of;
@@ -17,6 +17,7 @@ pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueRe
     let taken = work.take(request.max, |work, mut live| {
         live.main.spend(verdict_number(&Verdict::Ack));
         work.record.acked += 1;
+        work.happen(Happened::Done, &live.main, "")?;
         work.succeed(live)
     })?;
     work.ready = more || work.record.count(RowState::Ready) > 0;

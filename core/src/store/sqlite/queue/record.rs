@@ -62,8 +62,11 @@ pub(super) struct Record {
     pub(super) expired: Buried,
     /// Results that are kept.
     pub(super) results: Buried,
-    /// Until when somebody may wait for the end of a task.
+    /// Until when somebody may wait for the end of a task, or for an event.
     pub(super) asked_until: i64,
+    /// How many events are kept, and the number of the last one.
+    pub(super) events: i64,
+    pub(super) last_event: i64,
     pub(super) enqueued: i64,
     pub(super) acked: i64,
     pub(super) retried: i64,
@@ -79,7 +82,7 @@ impl Record {
             .prepare_cached(
                 "SELECT id, used, counter, sequence, paused, max_len, dead_max, dead_age, dead_bytes, intake,
                    scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged,
-                   expired, expired_size, results, results_size, asked_until
+                   expired, expired_size, results, results_size, asked_until, events, last_event
                  FROM queue WHERE key = ?1",
             )?
             .query_row([key], Self::read)
@@ -103,6 +106,8 @@ impl Record {
             expired: Buried { count: row.get(21)?, size: row.get(22)? },
             results: Buried { count: row.get(23)?, size: row.get(24)? },
             asked_until: row.get(25)?,
+            events: row.get(26)?,
+            last_event: row.get(27)?,
             enqueued: row.get(16)?,
             acked: row.get(17)?,
             retried: row.get(18)?,
@@ -135,7 +140,7 @@ impl Record {
                dead_age = ?7, dead_bytes = ?8, intake = ?9, scheduled = ?10, ready = ?11, claimed = ?12,
                parked = ?13, dead = ?14, dead_size = ?15, enqueued = ?16, acked = ?17, retried = ?18,
                died = ?19, purged = ?20, expired = ?21, expired_size = ?22, results = ?23, results_size = ?24,
-               asked_until = ?25
+               asked_until = ?25, events = ?26, last_event = ?27
              WHERE id = ?1",
             &[
                 &self.id,
@@ -163,6 +168,8 @@ impl Record {
                 &self.results.count,
                 &self.results.size,
                 &self.asked_until,
+                &self.events,
+                &self.last_event,
             ],
         )?;
         Ok(())
@@ -276,6 +283,7 @@ impl Record {
             dead_age: Duration::from_millis(number(self.dead_age())),
             dead_bytes: number(self.dead_bytes()),
             intake: self.intake.unwrap_or(true),
+            events: number(self.events),
         }
     }
 }
@@ -286,7 +294,7 @@ fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
     let now = step.wall / 1_000;
     let stale: Vec<i64> = step.few(
         "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed = 0 AND paused = 0
-           AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL
+           AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL AND events = 0
            AND (dead + expired + results = 0 OR used <= ?2)
            AND NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
          ORDER BY used LIMIT ?3",
@@ -311,7 +319,8 @@ fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
     step.change(
         "UPDATE queue SET key = char(1) || id, counter = 0, paused = 0, max_len = NULL, dead_max = NULL,
            dead_age = NULL, dead_bytes = NULL, intake = NULL, scheduled = 0, ready = 0, claimed = 0,
-           parked = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0, results = 0, results_size = 0
+           parked = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0, results = 0, results_size = 0,
+           events = 0
          WHERE id = ?1",
         &[&id],
     )?;

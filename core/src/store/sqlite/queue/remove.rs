@@ -1,6 +1,6 @@
 //! Drop a task: its run, its successor and its throttle window.
 
-use crate::protocol::{QueueReply, Remove, Removed};
+use crate::protocol::{Happened, QueueReply, Remove, Removed};
 use crate::store::sqlite::queue::work::Work;
 
 /// Like remove.lua.
@@ -17,6 +17,7 @@ pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<
     work.close_window(id)?;
     let Some(live) = live else { return Ok(QueueReply::Remove(Removed::Absent)) };
     work.rouse(id)?;
+    work.happen(Happened::Removed, &live.main, "")?;
     work.delete(&live.main)?;
     if let Some(successor) = &live.successor {
         work.delete(successor)?;

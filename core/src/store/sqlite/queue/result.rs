@@ -113,8 +113,8 @@ impl Work<'_> {
             .optional()
     }
 
-    /// Notes that somebody waits for the end of a task.
-    fn ask(&mut self, id: &str, waiter: Waiter) -> rusqlite::Result<()> {
+    /// Notes that somebody waits for the end of a task, or for an event, if that is of no task.
+    pub(super) fn ask(&mut self, id: &str, waiter: Waiter) -> rusqlite::Result<()> {
         self.clean_askers()?;
         let (client, seq) = (waiter.client.0.cast_signed(), waiter.seq.cast_signed());
         let until = self.step.now.saturating_add(micros(IDLE_LIVE));
@@ -127,7 +127,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Tells those who wait for the end of this task.
+    /// Tells those who wait for that.
     pub(super) fn rouse(&mut self, id: &str) -> rusqlite::Result<()> {
         if self.record.asked_until <= self.step.now {
             return Ok(());
@@ -150,7 +150,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn forget_asker(&self, waiter: Waiter) -> rusqlite::Result<()> {
+    pub(super) fn forget_asker(&self, waiter: Waiter) -> rusqlite::Result<()> {
         let (client, seq) = (waiter.client.0.cast_signed(), waiter.seq.cast_signed());
         self.step
             .change("DELETE FROM asker WHERE client = ?1 AND seq = ?2 AND chosen = 1", &[&client, &seq])?;

@@ -1,6 +1,6 @@
 //! Say how claims ended.
 
-use crate::protocol::{Receipt, Settle, Settled, Settlement, Verdict, Version};
+use crate::protocol::{Happened, Receipt, Settle, Settled, Settlement, Verdict, Version};
 use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
@@ -34,10 +34,11 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
     let mut dead = false;
     match verdict {
         Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } if live.main.cancelled => {
-            work.succeed(live)?;
+            work.end_cancelled(live)?;
         }
         Verdict::Ack | Verdict::AckWith { .. } => {
             work.record.acked += 1;
+            work.happen(Happened::Done, &live.main, "")?;
             if live.main.version.get() > receipt.get() {
                 // Late, and it was asked for again since: that is yet to be done.
                 (live.main.attempts, live.main.reason) = (0, "".into());
@@ -55,6 +56,7 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
                 work.die(live, reason, receipt, How::Failed)?;
             } else {
                 work.record.retried += 1;
+                work.happen(Happened::Failed, &live.main, reason)?;
                 live.main.reason = reason.clone();
                 // A failure begins a new burst of debounces.
                 live.main.first = work.now_ms;
@@ -69,6 +71,7 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
             work.die(live, reason, receipt, How::Failed)?;
         }
         Verdict::PutBack { delay } => {
+            work.happen(Happened::PutBack, &live.main, "")?;
             live.main.attempts = live.main.attempts.saturating_sub(1);
             let place = delay.is_zero().then(|| live.main.stand());
             if place.is_none() {
@@ -88,6 +91,7 @@ fn settle_dead(work: &mut Work<'_>, item: &Settlement, lives: bool) -> rusqlite:
     };
     if grave.by_lease && matches!(item.verdict, Verdict::Ack | Verdict::AckWith { .. }) {
         work.record.acked += 1;
+        work.happen_to(Happened::Done, item.id.as_str(), grave.version, grave.attempts, "")?;
         keep_result(work, item.id.as_str(), grave.version, &item.verdict)?;
         work.forget_dead(grave.serial, grave.size, grave.expired)?;
         return Ok(Settled::Done { late: true, dead: false });

@@ -1,6 +1,6 @@
 //! Delivering tasks from the front of the line.
 
-use crate::protocol::{EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, MAX_BATCH, MAX_REPLY_BYTES};
+use crate::protocol::{EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, Happened, MAX_BATCH, MAX_REPLY_BYTES};
 use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Live, SEQUENCE, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
@@ -38,6 +38,7 @@ impl Work<'_> {
                 }
                 main.attempts = main.attempts.saturating_add(1);
                 main.receipt = self.next_receipt();
+                self.happen(Happened::Started, &main, "")?;
                 bytes += body.len();
                 let live = self.with_successor(main.clone())?;
                 deliver(self, live)?;

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use crate::protocol::{LEASE_ENDED, Receipt, TURN_BITS, Verdict, Version};
+use crate::protocol::{Happened, LEASE_ENDED, Receipt, TURN_BITS, Verdict, Version};
 use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::{How, RowState};
 use crate::store::sqlite::queue::work::Work;
@@ -302,6 +302,12 @@ impl Work<'_> {
         self.succeed_in(live, None)
     }
 
+    /// The end of a task that was cancelled.
+    pub(super) fn end_cancelled(&mut self, live: Live) -> rusqlite::Result<()> {
+        self.happen(Happened::Cancelled, &live.main, "")?;
+        self.succeed(live)
+    }
+
     fn succeed_in(&mut self, live: Live, place: Option<Place>) -> rusqlite::Result<()> {
         let Live { main, successor } = live;
         self.rouse(&main.id)?;
@@ -338,7 +344,7 @@ impl Work<'_> {
     /// Ends a delivery whose lease has ended: it has failed, but it is not settled by that.
     pub(super) fn end_lease(&mut self, mut live: Live) -> rusqlite::Result<()> {
         if live.main.cancelled {
-            return self.succeed(live);
+            return self.end_cancelled(live);
         }
         let ended = self.now_ms - self.step.now.saturating_sub(live.main.ends) / 1_000;
         live.main.history.add(ended, LEASE_ENDED);
@@ -347,6 +353,7 @@ impl Work<'_> {
             return self.die(live, LEASE_ENDED, receipt, How::LeaseEnded);
         }
         self.record.retried += 1;
+        self.happen(Happened::Failed, &live.main, LEASE_ENDED)?;
         live.main.reason = LEASE_ENDED.into();
         // A failure begins a new burst of debounces.
         live.main.first = ended;

@@ -29,6 +29,8 @@ pub(super) struct Work<'a> {
     earliest: Option<i64>,
     /// Those who are told of the end of a task.
     pub(super) roused: Vec<Waiter>,
+    /// Whether events were noted of which nobody was told yet.
+    pub(super) has_happened: bool,
     /// Bytes of the bodies that came to the dead.
     pub(super) moved: i64,
     /// Whether the call's slot has no call that is remembered.
@@ -76,6 +78,7 @@ impl<'a> Work<'a> {
             earlier: false,
             earliest: None,
             roused: Vec::new(),
+            has_happened: false,
             moved: 0,
             is_new_slot: true,
         })
@@ -84,6 +87,7 @@ impl<'a> Work<'a> {
     /// Ends the work: cleans up, chooses whom to wake, and leaves the record.
     pub(super) fn finish(mut self, shared: &mut Shared) -> rusqlite::Result<Vec<Waiter>> {
         self.trim_dead()?;
+        self.tell_events()?;
         let chance = self.ready || self.earlier;
         let wake = if chance && !self.record.paused { self.choose()? } else { None };
         self.record.clean_purged(&self.step)?;

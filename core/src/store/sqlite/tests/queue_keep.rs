@@ -14,8 +14,14 @@ fn settings_are_kept_one_by_one() {
     queue.configure(Configure { max_len: Some(Some(5)), dead_max: Some(7), ..Configure::default() });
     queue.configure(Configure { dead_age: Some(DAY), dead_bytes: Some(9), ..Configure::default() });
     queue.configure(Configure { intake: Some(false), ..Configure::default() });
-    let settings =
-        QueueSettings { max_len: Some(5), dead_max: 7, dead_age: DAY, dead_bytes: 9, intake: false };
+    let settings = QueueSettings {
+        max_len: Some(5),
+        dead_max: 7,
+        dead_age: DAY,
+        dead_bytes: 9,
+        intake: false,
+        events: 0,
+    };
     assert_eq!(queue.stats().settings, settings);
     queue.configure(Configure { max_len: Some(None), ..Configure::default() });
     assert_eq!(queue.stats().settings, QueueSettings { max_len: None, ..settings });

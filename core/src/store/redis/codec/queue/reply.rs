@@ -8,9 +8,10 @@ use redis::Value;
 
 use crate::base::name::TaskId;
 use crate::protocol::{
-    AttemptFailed, Cancelled, ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply,
-    ListReply, Outcome, Place, QueueReply, QueueSettings, QueueStats, QueueVerb, Receipt, Removed,
-    RescheduleReply, ResultReply, Settled, Swept, TaskRecord, TaskState, Version,
+    AttemptFailed, Cancelled, ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, EventRecord,
+    EventsReply, ExtendClaimReply, Happened, ListReply, Outcome, Place, QueueReply, QueueSettings,
+    QueueStats, QueueVerb, Receipt, Removed, RescheduleReply, ResultReply, Settled, Swept, TaskRecord,
+    TaskState, Version,
 };
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
@@ -89,6 +90,11 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::Pause(_), Code::Set) => QueueReply::Pause,
         (QueueVerb::Purge, Code::Counted) => QueueReply::Purge(items.number()?),
         (QueueVerb::Configure(_), Code::Set) => QueueReply::Configure,
+        (QueueVerb::Events(_), Code::EventsFound) => {
+            let last = items.number()?;
+            QueueReply::Events(EventsReply::Found { events: items.events()?, last })
+        }
+        (QueueVerb::Events(_), Code::EventsOff) => QueueReply::Events(EventsReply::Off),
         (QueueVerb::PutSchedules(put), code) => {
             QueueReply::PutSchedules(items.put(code, put.schedules.len())?)
         }
@@ -270,6 +276,16 @@ impl<'a> Items<'a> {
         })
     }
 
+    /// As happen.lua packs them.
+    fn events(&mut self) -> Option<Vec<EventRecord>> {
+        let mut events = Vec::new();
+        while !self.is_empty() {
+            // What a later library has told of is left out.
+            events.extend(event(self.bytes()?)?);
+        }
+        Some(events)
+    }
+
     fn consumers(&mut self) -> Option<Vec<ConsumerReply>> {
         let mut consumers = Vec::new();
         while !self.0.as_slice().is_empty() {
@@ -316,8 +332,36 @@ impl<'a> Items<'a> {
         settings.dead_bytes = self.maybe()?.unwrap_or(settings.dead_bytes);
         settings.intake = self.maybe()?.map_or(settings.intake, |intake| intake == 1);
         (stats.schedules, stats.schedules_late) = (self.number()?, self.time()?);
+        stats.settings.events = self.number()?;
         Some(stats)
     }
+}
+
+/// `None` within if it is of a kind that is not known.
+fn event(bytes: &[u8]) -> Option<Option<EventRecord>> {
+    let Packed::Array(fields) = unpack(bytes)?.pop()? else { return None };
+    let [
+        Packed::Number(number),
+        Packed::Number(at),
+        Packed::Number(what),
+        Packed::Text(id),
+        Packed::Number(version),
+        Packed::Number(attempt),
+        Packed::Text(reason),
+    ] = &*fields
+    else {
+        return None;
+    };
+    let Some(what) = Happened::stored(*what) else { return Some(None) };
+    Some(Some(EventRecord {
+        number: *number,
+        at: *at,
+        what,
+        id: TaskId::stored(id),
+        version: Version::new(*version),
+        attempt: (*attempt).try_into().ok()?,
+        reason: String::from_utf8_lossy(reason).into(),
+    }))
 }
 
 /// A packed task.
@@ -374,10 +418,10 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
     use crate::protocol::{
-        Abandon, CallId, Cancel, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Fire,
-        FireSchedule, Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Overlap, Pause,
-        PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, ResultOf, Settle, Settlement, Sweep,
-        Verdict,
+        Abandon, CallId, Cancel, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, Events, ExtendClaim,
+        Fire, FireSchedule, Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Overlap,
+        Pause, PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, ResultOf, Settle, Settlement,
+        Sweep, Verdict,
     };
     use crate::store::redis::script::SCRIPTS;
 
@@ -453,6 +497,7 @@ mod tests {
             QueueVerb::Pause(Pause { paused: true }),
             QueueVerb::Purge,
             QueueVerb::Configure(Configure::default()),
+            QueueVerb::Events(Events { after: None, waiter: None }),
             QueueVerb::PutSchedules(PutSchedules { owner: None, schedules: Arc::new([schedule]) }),
             QueueVerb::ListSchedules(ListSchedules::Due { max: 1, until: 0 }),
             QueueVerb::Fire(Fire { schedules: Arc::new([fire]) }),

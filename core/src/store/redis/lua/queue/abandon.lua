@@ -46,5 +46,5 @@ keep()
 if chance or (not waits and next_due() == 0) then
   wake(ARGV[2])
 end
-tell_ends()
+send_hints()
 return { @LEFT }

@@ -38,7 +38,7 @@ if entry then
   redis.call('ZREM', KEYS[@INTAKE], id)
 end
 keep()
-tell_ends()
+send_hints()
 if main and runs then
   return { @RUNNING }
 end

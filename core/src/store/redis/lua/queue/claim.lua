@@ -49,7 +49,7 @@ if #reply == none then
   if earlier and ARGV[4] == '' then
     wake('')
   end
-  tell_ends()
+  send_hints()
   return reply
 end
 if waiter ~= '' then
@@ -58,5 +58,5 @@ end
 if not before and (earlier or redis.call('ZCARD', KEYS[@READY]) > 0) then
   wake(waiter)
 end
-tell_ends()
+send_hints()
 return reply

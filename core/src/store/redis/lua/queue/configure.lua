@@ -1,6 +1,7 @@
 -- Change settings.
 -- keys:    the queue's
--- args:    each "" to leave it: 1 max_len or "-" for none, 2 dead_max, 3 dead_age ms, 4 dead_bytes, 5 intake 0 or 1
+-- args:    each "" to leave it: 1 max_len or "-" for none, 2 dead_max, 3 dead_age ms, 4 dead_bytes, 5 intake 0 or 1,
+--          6 how many events are kept, 0 for none
 -- returns: {@SET}
 
 -- include record.lua
@@ -17,7 +18,23 @@ dead_age = tonumber(ARGV[3]) or dead_age
 dead_bytes = tonumber(ARGV[4]) or dead_bytes
 intake = tonumber(ARGV[5]) or intake
 check_dead()
+redis.call('XLEN', KEYS[@EVENTS])
 write_settings()
+local events = tonumber(ARGV[6])
+if events == 0 and watch then
+  watch = false
+  redis.call('HDEL', KEYS[@QUEUE], 'events')
+  redis.call('UNLINK', KEYS[@EVENTS])
+elseif events and events > 0 then
+  if not watch then
+    -- What is left of others has other numbers.
+    redis.call('UNLINK', KEYS[@EVENTS])
+  end
+  watch = watch or { 0, next_number() }
+  watch[@EVENTS_KEPT] = events
+  redis.call('HSET', KEYS[@QUEUE], 'events', cmsgpack.pack(watch))
+  redis.call('PERSIST', KEYS[@QUEUE])
+end
 -- Lower caps hold at once, as far as one call may drop.
 trim_at = 1
 keep()

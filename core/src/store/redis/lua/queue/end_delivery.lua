@@ -10,6 +10,7 @@ local function end_delivery(id, verdict, delay, reason)
   main[@SETTLED], main[@VERDICT], main[@RECEIPT] = receipt, verdict, 0
   if verdict == @ACK then
     acked = acked + 1
+    happen(@EVENT_DONE, id, main)
     if main[@VERSION] > receipt then
       -- Late, and it was asked for again since: that is yet to be done.
       main[@ATTEMPTS], main[@REASON] = 0, ''
@@ -36,9 +37,11 @@ local function end_delivery(id, verdict, delay, reason)
   end
   if verdict == @NACK then
     retried = retried + 1
+    happen(@EVENT_FAILED, id, main, reason)
     -- A failure begins a new burst of debounces.
     main[@REASON], main[@FIRST] = reason, now
   elseif verdict == @PUT_BACK then
+    happen(@EVENT_PUT_BACK, id, main)
     main[@ATTEMPTS] = main[@ATTEMPTS] - 1
   end
   if verdict == @PUT_BACK and delay == 0 then

@@ -22,6 +22,7 @@ local function end_lease(id, ended)
     return
   end
   retried = retried + 1
+  happen(@EVENT_FAILED, id, main, '@LEASE_ENDED')
   if is_replaced(id) then
     supplant(id)
   else

@@ -80,5 +80,5 @@ end
 if chance then
   wake()
 end
-tell_ends()
+send_hints()
 return reply

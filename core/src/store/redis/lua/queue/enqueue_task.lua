@@ -29,7 +29,7 @@ local function spec_of(options)
 end
 
 -- A new task. `before` is a pending one whose place it takes, if there is one.
-local function next_task(spec, before)
+local function next_task(id, spec, before)
   local task = {
     next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '', 0, 0, 0, 0,
   }
@@ -39,6 +39,7 @@ local function next_task(spec, before)
     end
     task[@DUE] = math.min(spec.due, task[@FIRST] + spec.span)
   end
+  happen(@EVENT_ADDED, id, task)
   return task
 end
 
@@ -51,7 +52,7 @@ end
 
 local function replace(id, main, spec, body)
   spend(main)
-  local task = next_task(spec, main)
+  local task = next_task(id, spec, main)
   task[@SETTLED], task[@VERDICT] = main[@SETTLED], main[@VERDICT]
   if main[@ASKED] then
     widen(task)
@@ -78,7 +79,7 @@ local function park(id, spec, body, runs)
   if before and replaces == 0 then
     return kept(id, before)
   end
-  local task = next_task(spec, before)
+  local task = next_task(id, spec, before)
   if before then
     drop_body(before)
   end
@@ -126,7 +127,7 @@ local function enqueue(id, spec, body)
   if max_len and live >= max_len then
     return @FULL
   end
-  main = next_task(spec, nil)
+  main = next_task(id, spec, nil)
   give_body(main, body)
   put(id, main)
   return @ADDED, main

@@ -3,7 +3,9 @@
 -- args:    1 id, 2 receipt, 3 lease ms, 4 progress to note, if there is any
 -- returns: {@EXTENDED, ms left} | {@EXPIRED} | {@CANCELLED_RUN} | {@STALE} | {@GONE}
 
+-- include record.lua
 -- include widen.lua
+-- include happen.lua
 
 local packed = redis.call('HGET', KEYS[@STATE], ARGV[1])
 if not packed then
@@ -14,8 +16,6 @@ local receipt = task[@RECEIPT]
 if receipt == 0 or receipt ~= tonumber(ARGV[2]) then
   return { @STALE }
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = tonumber(redis.call('ZSCORE', KEYS[@CLAIMED], ARGV[1]) or 0)
 if ends <= now then
   return { @EXPIRED }
@@ -30,10 +30,13 @@ if later > ends or ARGV[4] then
     widen(task)
     task[@PROGRESS] = ARGV[4]
     redis.call('HSET', KEYS[@STATE], ARGV[1], cmsgpack.pack(task))
+    happen(@EVENT_PROGRESS, ARGV[1], task)
+    write_events()
   end
   if later > ends then
     redis.call('ZADD', KEYS[@CLAIMED], later, ARGV[1])
     ends = later
   end
 end
+send_hints()
 return { @EXTENDED, ends - now }

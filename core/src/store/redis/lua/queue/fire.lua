@@ -85,5 +85,5 @@ keep(changed > 0 and #deaths == 0)
 if chance then
   wake()
 end
-tell_ends()
+send_hints()
 return reply

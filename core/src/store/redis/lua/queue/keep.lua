@@ -1,7 +1,8 @@
--- Shared: what every verb that changes something ends with: the caps of the dead, how long everything lives, and the
+-- Shared: what every verb that changes something ends with: its events, the caps of the dead, how long everything lives, and the
 -- counts.
 
 -- include dead.lua
+-- include happen.lua
 
 -- How long the dead are kept where no task lives: until the youngest is over its age, and a second longer, so that
 -- whoever comes then still counts them; 0 if there are none.
@@ -19,6 +20,7 @@ end
 -- goes @QUEUE_TTL after the queue's last use, unless it has settings or schedules; and the dead end by themselves before it does.
 -- `has_put`: whether a task was stored, so that one lives.
 local function keep(has_put)
+  write_events()
   local lives, before = has_put or redis.call('EXISTS', KEYS[@STATE]) == 1, ends_at
   if lives and before == 1 then
     -- There may be dead ones all the same: a server without memory dropped the record, and not them.
@@ -51,7 +53,7 @@ local function keep(has_put)
     redis.call('PEXPIRE', KEYS[@GRAVE], dead_left)
     redis.call('PEXPIRE', KEYS[@EXPIRED], dead_left)
   end
-  if not lives and (lives_anew or ends_at ~= before) and not record[2] and not record[3] then
+  if not lives and (lives_anew or ends_at ~= before) and not record[2] and not record[3] and not watch then
     redis.call('PEXPIRE', KEYS[@QUEUE], math.max(ends_at - now, 1))
   end
 end

@@ -11,6 +11,7 @@
 -- include check.lua
 -- include keep.lua
 -- include sweep.lua
+-- include happen.lua
 
 local function revive(dead)
   local id, expires = dead[@ID], dead[@EXPIRES]
@@ -25,6 +26,7 @@ local function revive(dead)
     task[@HISTORY] = dead[@HISTORY]
   end
   put(id, task)
+  happen(@EVENT_ADDED, id, task)
 end
 
 check_live()
@@ -48,5 +50,6 @@ if #revived > 0 then
   end
   keep()
   wake()
+  send_hints()
 end
 return swept(#revived)

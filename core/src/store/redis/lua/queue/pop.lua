@@ -26,6 +26,7 @@ for _, id in ipairs(take(tonumber(ARGV[1]))) do
   local main = mains[id]
   tell(id, @CLAIMED, cmsgpack.pack(main), redis.call('HGET', KEYS[@BODY], main[@BODY]), 0, -1)
   acked = acked + 1
+  happen(@EVENT_DONE, id, main)
   main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @ACK, 0
   drop_body(main)
   succeed(id)
@@ -36,5 +37,5 @@ keep()
 if earlier or redis.call('ZCARD', KEYS[@READY]) > 0 then
   wake()
 end
-tell_ends()
+send_hints()
 return reply

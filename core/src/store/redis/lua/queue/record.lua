@@ -2,7 +2,7 @@
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings', 'agenda')
+local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings', 'agenda', 'events')
 local counter, sequence, enqueued, acked, retried, died, dead_size, expired_size = 0, 0, 0, 0, 0, 0, 0, 0
 -- When the record ends, 0 while tasks live, 1 if there is no record; when one of the dead is to go, 0 if there are
 -- none. And whether something happened that may change the first.
@@ -30,6 +30,14 @@ end
 local agenda_due, agenda_size = @NEVER, 0
 if record[3] then
   agenda_due, agenda_size = unpack(cmsgpack.unpack(record[3]))
+end
+
+-- Of a queue that keeps events: how many, the number of the last one, then each "client seq" that waits for the next and until
+-- when.
+local watch = record[4] and cmsgpack.unpack(record[4])
+if watch then
+  -- A key of another type fails here, before the first write.
+  redis.call('XLEN', KEYS[@EVENTS])
 end
 
 -- Versions and receipts: every one is larger than all before.

@@ -31,6 +31,7 @@ if main then
     successors[id] = false
   end
   note_end(main)
+  happen(@EVENT_REMOVED, id, main)
   drop_body(main)
   mains[id], stands[touch(id)] = false, false
   write()
@@ -42,6 +43,6 @@ if entry then
   redis.call('ZREM', KEYS[@INTAKE], id)
 end
 keep()
-tell_ends()
+send_hints()
 local removed = main or entry
 return { removed and @REMOVED or @ABSENT }

@@ -50,7 +50,7 @@ keep()
 if chance then
   wake()
 end
-tell_ends()
+send_hints()
 if not entry and not mains[id] then
   return { @BURIED }
 end

@@ -23,5 +23,5 @@ keep()
 if chance then
   wake()
 end
-tell_ends()
+send_hints()
 return reply

@@ -51,7 +51,7 @@ if #tasks == 0 then
   if earlier and ARGV[4] == '' then
     wake('')
   end
-  tell_ends()
+  send_hints()
   return reply
 end
 local length = #reply + 1
@@ -65,5 +65,5 @@ end
 if not before and (earlier or redis.call('ZCARD', KEYS[@READY]) > 0) then
   wake(ARGV[4])
 end
-tell_ends()
+send_hints()
 return reply

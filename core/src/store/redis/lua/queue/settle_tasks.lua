@@ -11,6 +11,7 @@ local function settle_dead(dead, verdict, delay, reason)
       return @STALE
     end
     acked = acked + 1
+    happen(@EVENT_DONE, dead[@ID], dead)
     if delay > 0 then
       keep_result(dead[@ID], dead[@VERSION], delay, reason)
     end

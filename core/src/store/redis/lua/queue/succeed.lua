@@ -1,6 +1,7 @@
 -- Shared: what comes after a task, or in its place.
 
 -- include task.lua
+-- include happen.lua
 
 -- Whether `task` stays where `before` stands, which waits: both are due, and of one priority. Somebody who asks
 -- for a task all the time does not keep it from its turn.
@@ -46,23 +47,10 @@ local function follow(id, task, replaces)
   touch(id)
 end
 
--- Those who wait for the end of a task that has ended: "client seq".
-local told_ends = {}
-
+-- Those who wait for the end of a task that has ended are told.
 local function note_end(task)
   for i = 1, task[@ASKED] and #task[@ASKED] or 0, 2 do
-    told_ends[#told_ends + 1] = task[@ASKED][i]
-  end
-end
-
--- Tells them, the last thing that a script does.
-local function tell_ends()
-  for _, asked in ipairs(told_ends) do
-    local client, seq = string.match(asked, '^(%x+) (%d+)$')
-    if client then
-      -- A user without channel rights fails here: who waits asks by itself later.
-      redis.pcall('PUBLISH', '@CHANNELS' .. client, seq)
-    end
+    hint(task[@ASKED][i])
   end
 end
 
@@ -83,6 +71,7 @@ end
 
 -- The end of a task that was cancelled while it ran.
 local function end_cancelled(id)
+  happen(@EVENT_CANCELLED, id, mains[id])
   drop_body(mains[id])
   succeed(id)
 end

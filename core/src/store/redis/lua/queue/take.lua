@@ -27,6 +27,7 @@ local function take(max)
           return taken
         end
         main[@ATTEMPTS], main[@RECEIPT] = main[@ATTEMPTS] + 1, next_number()
+        happen(@EVENT_STARTED, id, main)
         count = count + 1
         taken[count] = id
       end

@@ -45,12 +45,16 @@ local function take_intake(most)
     local main, runs = find(id)
     enqueued = enqueued + 1
     if not main then
-      put(id, intake_task(version, due))
+      local task = intake_task(version, due)
+      put(id, task)
+      happen(@EVENT_ADDED, id, task)
     elseif successors[id] then
       successors[id][@VERSION], successors[id][@DUE] = version, due
       touch(id)
     elseif runs then
-      follow(id, intake_task(version, due), 0)
+      local task = intake_task(version, due)
+      follow(id, task, 0)
+      happen(@EVENT_ADDED, id, task)
     else
       main[@VERSION] = version
       move(id, math.max(due, main[@BACKOFF] or 0))

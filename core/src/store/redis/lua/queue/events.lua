@@ -1,0 +1,33 @@
+-- What happened to tasks of late, or to be told when something does.
+-- keys:    the queue's
+-- args:    1 number of the event after which, 0 for the oldest that is kept, "" for none of those so far; 2 "client seq" to
+--          tell, if there are none, or ""
+-- returns: {@EVENTS_FOUND, number of the last of all, then those after that, packed} | {@EVENTS_OFF}
+
+-- include record.lua
+
+if not watch then
+  return { @EVENTS_OFF }
+end
+local after, waiter, last = tonumber(ARGV[1]), ARGV[2], watch[@LAST_EVENT]
+if after and after > last then
+  -- It was of a record that is gone.
+  after = 0
+end
+local reply = { @EVENTS_FOUND, last }
+if after and after < last then
+  local found = redis.call('XRANGE', KEYS[@EVENTS], string.format('%.0f-1', after), '+', 'COUNT', @EVENTS_PAGE)
+  for i, entry in ipairs(found) do
+    reply[i + 2] = entry[2][2]
+  end
+end
+if #reply == 2 and waiter ~= '' then
+  local waiting = { watch[@EVENTS_KEPT], last, waiter, now + @IDLE_LIVE }
+  for i = @EVENT_WAITERS, #watch, 2 do
+    if watch[i] ~= waiter and watch[i + 1] > now and #waiting < @ASKED_MAX * 2 then
+      waiting[#waiting + 1], waiting[#waiting + 2] = watch[i], watch[i + 1]
+    end
+  end
+  redis.call('HSET', KEYS[@QUEUE], 'events', cmsgpack.pack(waiting))
+end
+return reply
