@@ -187,8 +187,8 @@ test('what is no function is refused before anything is claimed', async () => {
   for (const [around, what] of wrong) {
     const message = `around is a function, not ${what}: worker(handler, { around: async (claim, next) => await next() })`
     const expected = { name: 'InvalidArgumentError', code: INVALID, operation: 'work', resource: 'q', message }
-    await assert.rejects(queue.worker(() => {}, { around }).finished, expected)
-    await assert.rejects(queue.worker({ tasks: [send], around }).finished, expected)
+    await assert.rejects(queue.worker(() => {}, { around, ...DRAIN }).finished, expected)
+    await assert.rejects(queue.worker({ tasks: [send], around, ...DRAIN }).finished, expected)
   }
   await assert.rejects(queue.worker(() => {}, { middleware: [] }).finished, /there is no option middleware; .*; say around$/)
   assert.equal((await queue.get('a')).attempts, 0)
