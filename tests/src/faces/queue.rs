@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
-    Cancelled, Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason,
-    Queue, QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Schedule, ScheduleInfo,
-    ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskResult, TaskState, Verdict, Version,
-    Worker, WorkerEvent, WorkerReport, blocking,
+    Cancelled, Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, EventPage, Headers, ListOptions,
+    LossReason, Queue, QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Schedule,
+    ScheduleInfo, ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskResult, TaskState,
+    Verdict, Version, Worker, WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
 
@@ -169,6 +169,11 @@ impl AnyQueue {
     /// As `Queue::result`.
     pub fn result(&self, id: &str, version: Option<Version>, wait: Duration) -> Result<TaskResult, Error> {
         either!(Self, self, queue => queue.result(id, version, wait))
+    }
+
+    /// As `Queue::events`.
+    pub fn events(&self, after: Option<u64>, wait: Duration) -> Result<EventPage, Error> {
+        either!(Self, self, queue => queue.events(after, wait))
     }
 
     /// As `Queue::kick`.

@@ -28,6 +28,7 @@ mod queue_clock;
 mod queue_configure;
 mod queue_dead;
 mod queue_enqueue;
+mod queue_events;
 mod queue_lease;
 mod queue_look;
 mod queue_pause;

@@ -99,6 +99,7 @@ fn calls(queue: &AnyQueue) -> Vec<(&'static str, Result<(), Error>)> {
         ("pause", queue.resume()),
         ("purge", queue.purge().map(drop)),
         ("configure", queue.configure(QueueConfig::new())),
+        ("events", queue.events(None, ms(0)).map(drop)),
         ("put_schedules", queue.schedule(Schedule::new("a", "@daily")).map(drop)),
         ("put_schedules", queue.sync_schedules("app", 1, [Schedule::new("a", "@daily")]).map(drop)),
         ("list_schedules", queue.get_schedule("a").map(drop)),

@@ -27,6 +27,7 @@ const KINDS: [&str; 14] = [
     "schedules",
     "result",
     "results",
+    "events",
 ];
 
 fn sidecar(kind: &str) -> String {
@@ -47,6 +48,7 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("get", queue.get("a").err()),
         ("list", queue.list(ListOptions::new(TaskState::Dead)).err()),
         ("result", queue.result("a", None, ms(0)).err()),
+        ("events", queue.events(None, ms(0)).err()),
         ("remove", queue.remove("a", None).err()),
         ("cancel", queue.cancel("a").err()),
         ("reschedule", queue.reschedule("a", std::time::SystemTime::now()).err()),

@@ -27,6 +27,7 @@ mod queue_case;
 mod queue_claim;
 mod queue_dead;
 mod queue_enqueue;
+mod queue_events;
 mod queue_extend_claim;
 mod queue_faults;
 mod queue_look;

@@ -22,6 +22,8 @@ const COUNTS: [&str; 10] = [
 const SETTINGS: [&str; 6] = ["paused", "max_len", "dead_max", "dead_age", "dead_bytes", "intake"];
 /// The fields of what the record says of schedules.
 const AGENDA: [&str; 2] = ["first_due", "count"];
+/// The fields of what the record says of events.
+const EVENTS: [&str; 2] = ["events_kept", "last_event"];
 /// How many fields every task has.
 const TASK: usize = 13;
 
@@ -37,6 +39,7 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "counts") => COUNTS.map(str::to_owned).to_vec(),
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
         ("q:queue", "agenda") => AGENDA.map(str::to_owned).to_vec(),
+        ("q:queue", "events") => EVENTS.map(str::to_owned).to_vec(),
         ("q:result", id) if !id.is_empty() => ["version", "result"].map(str::to_owned).to_vec(),
         ("q:schedules", field) if !field.starts_with(['+', '=']) => {
             SCHEDULE_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect()
@@ -250,6 +253,7 @@ fn what_is_packed_reads_the_same() {
         ("q:schedules", "+a", "b"),
         ("q:schedules", "=app", "[2 a b]"),
         ("q:queue", "agenda", "first_due 7, count 2"),
+        ("q:queue", "events", "events_kept 7, last_event 200"),
         ("q:body", "a", "version 1"),
     ];
     for (key, field, text) in rows {

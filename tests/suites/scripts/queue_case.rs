@@ -6,11 +6,11 @@ use std::time::Duration;
 use stanchion::internals::{queue_name, task_id};
 use stanchion::protocol::{
     Abandon, CallId, Cancel, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue,
-    EnqueueOutcome, ExtendClaim, ExtendClaimReply, Fire, FireSchedule, Fired, Get, List, ListSchedules,
-    Missed, NewSchedule, NewTask, OnDuplicate, Outcome, Overlap, PauseSchedule, Peek, Place, Pop,
-    PutSchedules, PutSchedulesReply, QueueReply, QueueRequest, QueueVerb, Receipt, Remove, Removed, Request,
-    Reschedule, RescheduleReply, ResultOf, ResultReply, ScheduleOwner, ScheduleRecord, Settle, Settled,
-    Settlement, Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
+    EnqueueOutcome, EventRecord, Events, EventsReply, ExtendClaim, ExtendClaimReply, Fire, FireSchedule,
+    Fired, Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Outcome, Overlap,
+    PauseSchedule, Peek, Place, Pop, PutSchedules, PutSchedulesReply, QueueReply, QueueRequest, QueueVerb,
+    Receipt, Remove, Removed, Request, Reschedule, RescheduleReply, ResultOf, ResultReply, ScheduleOwner,
+    ScheduleRecord, Settle, Settled, Settlement, Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
 };
 
 /// The lease of the claims here.
@@ -28,6 +28,7 @@ pub fn address(verb: &mut QueueVerb, client: ClientId) {
             claim.call.client = client;
             claim.waiter.iter_mut().for_each(|waiter| waiter.client = client);
         }
+        QueueVerb::Events(asked) => asked.waiter.iter_mut().for_each(|waiter| waiter.client = client),
         QueueVerb::Result(asked) => asked.waiter.iter_mut().for_each(|waiter| waiter.client = client),
         QueueVerb::Abandon(abandon) => {
             abandon.call.iter_mut().for_each(|call| call.client = client);
@@ -193,6 +194,11 @@ pub fn result(id: &str, version: u64, seq: Option<u64>) -> QueueVerb {
     QueueVerb::Result(ResultOf { id, version, waiter: seq.map(waiter) })
 }
 
+/// What happened after that event, asked by the waiter with this number, if any.
+pub fn events(after: Option<u64>, seq: Option<u64>) -> QueueVerb {
+    QueueVerb::Events(Events { after, waiter: seq.map(waiter) })
+}
+
 pub fn abandon(number: Option<u64>, seq: Option<u64>) -> QueueVerb {
     QueueVerb::Abandon(Abandon { call: number.map(call), waiter: seq.map(waiter), consumer: "".into() })
 }
@@ -289,6 +295,12 @@ pub fn kick(ids: &[&str]) -> QueueVerb {
     QueueVerb::Kick(Sweep::new(DeadOnes::Ids(ids.iter().map(|id| task_id(id).unwrap()).collect()), 1_000))
 }
 
+fn event(event: &EventRecord) -> String {
+    let EventRecord { number, what, id, version, attempt, reason, .. } = event;
+    let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    format!("{number} {} {} of {version} at {attempt}{why}; ", id.as_str(), what.name())
+}
+
 /// The reply in one line.
 pub fn describe(reply: &QueueReply) -> String {
     match reply {
@@ -316,6 +328,10 @@ pub fn describe(reply: &QueueReply) -> String {
         }
         QueueReply::Result(ResultReply::Dead { reason }) => format!("dead: {reason}"),
         QueueReply::Result(reply) => format!("{reply:?}").to_lowercase(),
+        QueueReply::Events(EventsReply::Off) => "off".into(),
+        QueueReply::Events(EventsReply::Found { events, last }) => {
+            format!("{}| last {last}", events.iter().map(event).collect::<String>())
+        }
         QueueReply::Reschedule(RescheduleReply::Moved(due)) => format!("moved to {due}"),
         QueueReply::Reschedule(reply) => format!("{reply:?}").to_lowercase(),
         QueueReply::Kick(swept) | QueueReply::RemoveDead(swept) => {

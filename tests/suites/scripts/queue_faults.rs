@@ -9,7 +9,7 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::case::{Bench, describe, store};
 use crate::memory_full;
 use crate::queue_case::{
-    LEASE, Tweak, abandon, ack, ack_with, bury, cancel, claim, claim_or_wait, due_schedules, enqueue,
+    LEASE, Tweak, abandon, ack, ack_with, bury, cancel, claim, claim_or_wait, due_schedules, enqueue, events,
     extend_claim, fire, fire_of, get, kick, list, ms, nack, pause_schedule, peek, plain, pop, progress,
     put_schedules, remove, remove_schedule, request, reschedule, result, schedule_of, settle,
     settle_and_claim,
@@ -51,6 +51,8 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("result", result("runs", 0, Some(5))),
         ("result that is kept", result("done", 0, None)),
         ("result of the dead", result("dead", 0, None)),
+        ("events", events(Some(0), None)),
+        ("events to come", events(None, Some(5))),
         ("cancel", cancel("runs")),
         ("cancel one that waits", cancel("ready")),
         ("remove", remove("runs", None)),
@@ -66,6 +68,7 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("pause", QueueVerb::Pause(Pause { paused: true })),
         ("go on", QueueVerb::Pause(Pause { paused: false })),
         ("configure", QueueVerb::Configure(Configure { max_len: Some(Some(9)), ..Configure::default() })),
+        ("keep events", QueueVerb::Configure(Configure { events: Some(9), ..Configure::default() })),
         ("purge", QueueVerb::Purge),
         ("put_schedules", put_schedules(None, [schedule_of("new")])),
         ("put_schedules of an owner", put_schedules(Some(("app", 9)), [schedule_of("new")])),
@@ -96,6 +99,7 @@ fn busy() -> State {
         .schedule("cron", "{then-1}", "owner app")
         .owns("app", "[1 cron]")
         .agenda("{then-1}", 1)
+        .watched(100, 7)
         .counts(COUNTS)
 }
 
@@ -165,6 +169,7 @@ fn a_key_of_another_type_changes_nothing() {
         "schedules",
         "result",
         "results",
+        "events",
     ];
     let keys = kinds.iter().map(|kind| format!("q:{kind}")).chain(["q:call 0".to_owned()]);
     let mut bench = Bench::new();

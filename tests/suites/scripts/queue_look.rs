@@ -130,7 +130,7 @@ fn an_intake_that_is_off_is_not_told_of() {
 #[test]
 fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     let counts = "counter 50, sequence 20, enqueued 9, acked 8, retried 7, died 6, dead_size 5";
-    let settings = "QueueSettings { max_len: None, dead_max: 10000, dead_age: 7776000s, dead_bytes: 268435456, intake: true }";
+    let settings = "QueueSettings { max_len: None, dead_max: 10000, dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0 }";
     given(all().counts(counts))
         .call(QueueVerb::Stats)
         .replies(&format!(
@@ -143,8 +143,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     let later = nothing()
         .scheduled("a", LIVE, "")
         .settings("paused yes, max_len 3, dead_max 4, dead_age 5000, dead_bytes 6, intake 0");
-    let settings =
-        "QueueSettings [ max_len: Some(3), dead_max: 4, dead_age: 5s, dead_bytes: 6, intake: false ]";
+    let settings = "QueueSettings [ max_len: Some(3), dead_max: 4, dead_age: 5s, dead_bytes: 6, intake: false, events: 0 ]";
     let mut bench = crate::case::Bench::new();
     bench.set_up(&later.counts(COUNTS));
     let reply = crate::case::describe(&bench.call(crate::queue_case::request(QueueVerb::Stats)).unwrap());
@@ -161,7 +160,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
 fn stats_of_a_queue_that_never_was_are_zero() {
     let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, waiters: 0, next_due: None, \
                 enqueued: 0, acked: 0, retried: 0, died: 0, settings: QueueSettings [ max_len: None, dead_max: 10000, \
-                dead_age: 7776000s, dead_bytes: 268435456, intake: true ], schedules: 0, schedules_late: 0ns ]";
+                dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0 ], schedules: 0, schedules_late: 0ns ]";
     given(nothing()).call(QueueVerb::Stats).replies(zero).changes_nothing();
 }
 

@@ -245,6 +245,11 @@ impl State {
         self.hash("queue", "agenda", &format!("first_due {first_due}, count {count}"))
     }
 
+    /// The queue keeps events; the last one had this number.
+    pub fn watched(self, kept: u64, last: u64) -> Self {
+        self.hash("queue", "events", &format!("events_kept {kept}, last_event {last}"))
+    }
+
     pub fn intake(self, id: &str, score: &str) -> Self {
         self.zset("intake", id, score, None)
     }

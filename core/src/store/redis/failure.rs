@@ -16,7 +16,7 @@ use crate::store::url::Endpoint;
 pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* resetchannels &stanchion:wake:* +ping +select +eval +evalsha \
      +script|load +info +scan +subscribe +publish +get +set +del +unlink +exists +pexpire +persist +pttl +time \
      +hget +hset +hmget +hdel +hlen +hexists +hstrlen +zadd +zrem +zremrangebyscore +zrange +zrevrange +zrank \
-     +zscore +zmscore +zcard +zcount";
+     +zscore +zmscore +zcard +zcount +xadd +xlen +xrange";
 
 /// Why a server did not carry out a request, and where to ask next.
 #[derive(Clone, Debug)]

@@ -87,6 +87,11 @@ const ROWS: &[Row] = &[
     ("get", TASK, r#"{"op":"queue.get","queue":"NAME","id":"a"}"#),
     ("list", TASK, r#"{"op":"queue.list","queue":"NAME","state":"ready"}"#),
     ("result", TASK, r#"{"op":"queue.result","queue":"NAME","id":"a"}"#),
+    (
+        "events",
+        &[r#"{"op":"queue.configure","queue":"NAME","events":9}"#],
+        r#"{"op":"queue.events","queue":"NAME"}"#,
+    ),
     ("cancel", TASK, r#"{"op":"queue.cancel","queue":"NAME","id":"a"}"#),
     ("remove", TASK, r#"{"op":"queue.remove","queue":"NAME","id":"a"}"#),
     ("reschedule", TASK, r#"{"op":"queue.reschedule","queue":"NAME","id":"a","due_ms":1000}"#),

@@ -1,12 +1,15 @@
 //! What users want: tasks in, tasks out, and now and then something else.
 
+use stanchion::engine::ask::{AskMachine, AskParams, Question};
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::claim::{ClaimMachine, ClaimParams};
-use stanchion::engine::result::{ResultMachine, ResultParams};
+use stanchion::engine::events::WhatHappens;
+use stanchion::engine::result::WhatBecame;
 use stanchion::protocol::{
-    Cancel, Configure, DeadOnes, DiedBy, Due, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop, Remove,
-    Reschedule, Settle, Settlement, Sweep, Verdict, Version,
+    Cancel, Configure, DeadOnes, DiedBy, Due, EVENTS_MAX, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop,
+    Remove, Reschedule, Settle, Settlement, Sweep, Verdict, Version,
 };
+use stanchion::wake::Place;
 
 use super::*;
 
@@ -196,6 +199,9 @@ impl World<'_> {
         if self.scene.once_in(5) {
             return self.ask_for_a_result(client, queue);
         }
+        if self.scene.once_in(6) {
+            return self.ask_for_events(client, queue);
+        }
         let (verb, once) = match self.scene.rng.u32(0..18) {
             0 | 1 => (QueueVerb::Kick(Sweep::new(DeadOnes::Ids([self.any_id()].into()), 9)), true),
             2 => (QueueVerb::RemoveDead(self.a_sweep()), true),
@@ -215,6 +221,10 @@ impl World<'_> {
                 (QueueVerb::Configure(Configure { max_len: Some(max_len), ..Configure::default() }), false)
             }
             _ if self.scene.once_in(4) => (QueueVerb::Purge, true),
+            15 => {
+                let events = Some(if self.scene.rng.bool() { EVENTS_MAX } else { 0 });
+                (QueueVerb::Configure(Configure { events, ..Configure::default() }), true)
+            }
             _ => (QueueVerb::Stats, false),
         };
         let machine = self.call(queue, verb);
@@ -238,17 +248,45 @@ impl World<'_> {
         wait: Duration,
     ) -> Played {
         let place = self.stores.enter(client);
-        let params = ResultParams {
-            queue: self.queues[queue].clone(),
-            id: id.clone(),
-            version,
-            wait,
-            timeout: TIMEOUT,
-            waiter: place.waiter(),
-        };
-        let listening = self.scene.rng.bool();
-        let machine = ResultMachine::new(params, self.scene.now, listening, self.scene.jitter());
+        let machine = self.question(WhatBecame { id: id.clone(), version }, queue, wait, &place);
         self.begin(client, OpKind::Result { machine, place, id })
+    }
+
+    fn ask_for_events(&mut self, client: usize, queue: usize) -> Played {
+        let wait = if self.scene.once_in(3) { Duration::ZERO } else { self.scene.between(50, 9_000) };
+        let last = self.models[queue].last_event();
+        let after = match self.scene.rng.u32(0..4) {
+            0 => None,
+            1 => Some(0),
+            2 => Some(last),
+            _ => Some(last.saturating_sub(self.scene.rng.u64(0..20))),
+        };
+        self.await_events(client, queue, after, wait)
+    }
+
+    pub(super) fn await_events(
+        &mut self,
+        client: usize,
+        queue: usize,
+        after: Option<u64>,
+        wait: Duration,
+    ) -> Played {
+        let place = self.stores.enter(client);
+        let machine = self.question(WhatHappens { after }, queue, wait, &place);
+        self.begin(client, OpKind::Events { machine, place, queue })
+    }
+
+    fn question<Q: Question>(
+        &mut self,
+        question: Q,
+        queue: usize,
+        wait: Duration,
+        place: &Place,
+    ) -> AskMachine<Q> {
+        let queue = self.queues[queue].clone();
+        let params = AskParams { queue, wait, timeout: TIMEOUT, waiter: place.waiter() };
+        let listening = self.scene.rng.bool();
+        AskMachine::new(question, params, self.scene.now, listening, self.scene.jitter())
     }
 
     /// A version to remove: mostly any, sometimes a wrong one.

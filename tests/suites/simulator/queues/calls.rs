@@ -29,6 +29,7 @@ impl World<'_> {
                 Asked::Listen => match &mut op.kind {
                     OpKind::Claim { machine, .. } => machine.listening(),
                     OpKind::Result { machine, .. } => machine.listening(),
+                    OpKind::Events { machine, .. } => machine.listening(),
                     _ => {}
                 },
                 Asked::Wait(until) => {
@@ -109,6 +110,7 @@ impl World<'_> {
                 Ok(())
             }
             (OpKind::Result { id, .. }, Outcome::Result(result)) => self.calm.heard(&id, result),
+            (OpKind::Events { queue, .. }, Outcome::Events(result)) => self.watched(client, queue, result),
             _ => Ok(()),
         }
     }
@@ -233,6 +235,7 @@ impl World<'_> {
         match &mut op.kind {
             OpKind::Claim { machine, .. } => machine.hint(),
             OpKind::Result { machine, .. } => machine.hint(),
+            OpKind::Events { machine, .. } => machine.hint(),
             _ => return Ok(()),
         }
         if op.awaited.is_empty() || !drops_late_replies {

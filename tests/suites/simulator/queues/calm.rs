@@ -1,9 +1,10 @@
 //! After the storm: everything is drained, whoever waits gets what comes, and nothing is left behind.
 
 use stanchion::Error;
+use stanchion::engine::events::Happenings;
 use stanchion::internals::task_id;
 use stanchion::protocol::{
-    Configure, Due, Get, NewTask, OnDuplicate, Pause, QueueStats, ResultReply, Version,
+    Configure, Due, EVENTS_MAX, Get, NewTask, OnDuplicate, Pause, QueueStats, ResultReply, Version,
 };
 
 use super::store::every_dead;
@@ -34,6 +35,9 @@ pub struct Calm {
     /// Tasks for whose results somebody waits, and since when they are done.
     results: HashMap<TaskId, Option<Moment>>,
     result_bound: Duration,
+    /// Who watches the first queue: after which event, and since when there is a later one.
+    watching: Option<(usize, u64)>,
+    unseen: Option<Moment>,
     ends: bool,
 }
 
@@ -79,7 +83,8 @@ impl World<'_> {
         }
         for queue in 0..self.queues.len() {
             self.ask(queue, QueueVerb::Pause(Pause { paused: false }))?;
-            let unlimited = Configure { max_len: Some(None), ..Configure::default() };
+            let unlimited =
+                Configure { max_len: Some(None), events: Some(EVENTS_MAX), ..Configure::default() };
             self.ask(queue, QueueVerb::Configure(unlimited))?;
         }
         self.calm.began = Some(self.scene.now);
@@ -96,6 +101,43 @@ impl World<'_> {
         Ok(())
     }
 
+    pub(super) fn keep_events(&mut self, queue: usize, most: u64) -> Played {
+        self.ask(queue, QueueVerb::Configure(Configure { events: Some(most), ..Configure::default() }))
+            .map(drop)
+    }
+
+    /// Somebody was told of events. In the calm part the watcher of the first queue goes on.
+    pub(super) fn watched(
+        &mut self,
+        client: usize,
+        queue: usize,
+        result: Result<Happenings, Error>,
+    ) -> Played {
+        if self.calm.watching.is_none_or(|(watcher, _)| (watcher, 0) != (client, queue)) || self.calm.ends {
+            return Ok(());
+        }
+        let happenings = result.map_err(|error| format!("who watches was told {error}"))?;
+        if happenings.missed {
+            return Err(format!("who watches has missed events before {:?}", happenings.events.first()));
+        }
+        self.watch(client, happenings.cursor)
+    }
+
+    fn watch(&mut self, client: usize, after: u64) -> Played {
+        self.calm.watching = Some((client, after));
+        self.calm.unseen = None;
+        self.note_unseen();
+        self.await_events(client, 0, Some(after), DRAINED_WITHIN * 2)
+    }
+
+    pub(super) fn note_unseen(&mut self) {
+        if let Some((_, seen)) = self.calm.watching
+            && self.models[0].last_event() > seen
+        {
+            self.calm.unseen.get_or_insert(self.scene.now);
+        }
+    }
+
     /// A worker that waits for nothing claims; then it produces.
     pub(super) fn act_calmly(&mut self, client: usize) -> Played {
         if self.calm.ends || self.scene.now < self.calm.began.unwrap_or(self.scene.now) + AFTERMATH {
@@ -106,6 +148,9 @@ impl World<'_> {
             let queues: Vec<usize> = (0..self.queues.len()).collect();
             let max = self.scene.rng.u32(1..=3);
             let (wait, lease) = (DRAINED_WITHIN * 2, Duration::from_secs(20));
+            if self.calm.watching.is_none() {
+                self.watch(client, self.models[0].last_event())?;
+            }
             return self.claim(client, &queues, max, wait, lease, false, Vec::new());
         }
         if self.scene.processes[client].turns == 0 {
@@ -155,6 +200,10 @@ impl World<'_> {
                 "liveness: who waits for the result of {id:?} has not heard within {bound:?}"
             ));
         }
+        if self.calm.unseen.is_some_and(|since| now > since + self.calm.result_bound) {
+            let bound = self.calm.result_bound;
+            return Err(format!("liveness: who watches has not heard of an event within {bound:?}"));
+        }
         if now > began + DRAINED_WITHIN {
             return Err(format!("liveness: tasks are left after {DRAINED_WITHIN:?}"));
         }
@@ -165,7 +214,8 @@ impl World<'_> {
                 .clients
                 .iter()
                 .flat_map(|client| &client.ops)
-                .all(|op| matches!(op.kind, OpKind::Claim { .. }));
+                .all(|op| matches!(op.kind, OpKind::Claim { .. } | OpKind::Events { .. }))
+            && self.calm.unseen.is_none();
         if is_over {
             self.calm.ends = true;
             for client in 0..self.clients.len() {

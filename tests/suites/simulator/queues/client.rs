@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use stanchion::engine::ask::AskMachine;
 use stanchion::engine::call::{Answer, CallMachine};
 use stanchion::engine::claim::{ClaimMachine, Claimed};
+use stanchion::engine::events::{Happenings, WhatHappens};
 use stanchion::engine::lease::LeaseState;
-use stanchion::engine::result::ResultMachine;
+use stanchion::engine::result::WhatBecame;
 use stanchion::engine::{Machine, Step};
 use stanchion::internals::{CallSlots, Moment};
 use stanchion::name::TaskId;
@@ -56,9 +58,15 @@ pub enum OpKind {
     },
     /// Somebody waits for what becomes of a task.
     Result {
-        machine: ResultMachine,
+        machine: AskMachine<WhatBecame>,
         place: Place,
         id: TaskId,
+    },
+    /// Somebody waits for events of a queue.
+    Events {
+        machine: AskMachine<WhatHappens>,
+        place: Place,
+        queue: usize,
     },
 }
 
@@ -90,6 +98,7 @@ pub enum Outcome {
     Claimed(Result<Claimed, stanchion::Error>),
     Answered(Result<Answer, stanchion::Error>),
     Result(Result<ResultReply, stanchion::Error>),
+    Events(Result<Happenings, stanchion::Error>),
 }
 
 impl OpKind {
@@ -97,6 +106,7 @@ impl OpKind {
         match self {
             Self::Claim { machine, .. } => Asked::of(machine.step(now), Outcome::Claimed),
             Self::Result { machine, .. } => Asked::of(machine.step(now), Outcome::Result),
+            Self::Events { machine, .. } => Asked::of(machine.step(now), Outcome::Events),
             Self::Enqueue { machine, .. } | Self::Settle { machine, .. } | Self::Other { machine } => {
                 Asked::of(machine.step(now), Outcome::Answered)
             }
@@ -107,6 +117,7 @@ impl OpKind {
         match self {
             Self::Claim { machine, .. } => machine.reply(now, number, result),
             Self::Result { machine, .. } => machine.reply(now, number, result),
+            Self::Events { machine, .. } => machine.reply(now, number, result),
             Self::Enqueue { machine, .. } | Self::Settle { machine, .. } | Self::Other { machine } => {
                 machine.reply(now, number, result);
             }
@@ -117,6 +128,7 @@ impl OpKind {
         match self {
             Self::Claim { machine, .. } => machine.abandon(),
             Self::Result { machine, .. } => machine.abandon(),
+            Self::Events { machine, .. } => machine.abandon(),
             Self::Enqueue { machine, .. } | Self::Settle { machine, .. } | Self::Other { machine } => {
                 machine.abandon()
             }

@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use stanchion::internals::{CallSlots, Clock, Moment, queue_name};
 use stanchion::name::{QueueName, TaskId};
-use stanchion::protocol::{CallId, ClientId, QueueReply, QueueRequest, QueueVerb, Reply, Request};
+use stanchion::protocol::{
+    CallId, ClientId, EVENTS_MAX, QueueReply, QueueRequest, QueueVerb, Reply, Request,
+};
 
 use crate::scene::{Event, Played, Process, Route, Scene, Stores};
 use body::Body;
@@ -146,6 +148,11 @@ impl<'f> World<'f> {
     }
 
     fn run(&mut self) -> Played {
+        for queue in 0..self.queues.len() {
+            if self.scene.rng.bool() {
+                self.keep_events(queue, EVENTS_MAX)?;
+            }
+        }
         for client in 0..self.clients.len() {
             let pause = self.scene.between(0, 300);
             self.scene.act_after(client, pause);
@@ -210,6 +217,7 @@ impl<'f> World<'f> {
                 let (place, silent) = match kind {
                     OpKind::Claim { place, .. } => (place, Mutant::NobodyWoken),
                     OpKind::Result { place, .. } => (place, Mutant::AskersNotTold),
+                    OpKind::Events { place, .. } => (place, Mutant::WatchersNotTold),
                     _ => continue,
                 };
                 if place.take_hint() && self.mutant != Some(silent) {

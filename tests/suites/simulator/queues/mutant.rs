@@ -37,6 +37,8 @@ pub enum Mutant {
     NobodyWoken,
     /// Nobody who waits for a result is told of the end.
     AskersNotTold,
+    /// Nobody who waits for events is told of one.
+    WatchersNotTold,
     /// A delivery begins with a body of another task.
     BodiesSwapped,
     /// A task in line that is replaced or debounced comes to its end.
@@ -48,7 +50,7 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::RetryIsNewCall,
         Self::ReusesSlot,
         Self::DeadlineFromReply,
@@ -66,6 +68,7 @@ impl Mutant {
         Self::CopyClaimsMore,
         Self::NobodyWoken,
         Self::AskersNotTold,
+        Self::WatchersNotTold,
         Self::BodiesSwapped,
         Self::HotIdLosesItsTurn,
         Self::BackoffErased,

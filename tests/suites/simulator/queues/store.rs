@@ -48,6 +48,7 @@ impl World<'_> {
             self.ledger.lease_ended(queue, receipt, |client| self.scene.processes[client].life)?;
         }
         self.calm.performed(self.scene.now, verb);
+        self.note_unseen();
         self.count(&reply);
         Ok(Reply::Queue(reply))
     }

@@ -17,9 +17,11 @@ pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueRe
     let taken = work.take(request.max, |work, mut live| {
         live.main.spend(verdict_number(&Verdict::Ack));
         work.record.acked += 1;
-        work.happen(Happened::Done, &live.main, "")?;
         work.succeed(live)
     })?;
+    for (task, _) in &taken {
+        work.happen(Happened::Done, task, "")?;
+    }
     work.ready = more || work.record.count(RowState::Ready) > 0;
     let records = taken.into_iter().map(|(task, body)| {
         let remaining = Duration::ZERO;

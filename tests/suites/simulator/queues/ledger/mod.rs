@@ -130,8 +130,9 @@ impl Ledger {
                 QueueVerb::Cancel(verb),
                 QueueReply::Cancel(cancelled @ (Cancelled::Removed | Cancelled::Running)),
             ) => {
+                // Of one that runs its successor is gone, and with it the burst.
+                self.turns.removed(step.queue, Some(&verb.id));
                 if *cancelled == Cancelled::Removed {
-                    self.turns.removed(step.queue, Some(&verb.id));
                     self.removals.one.insert((step.queue, verb.id.clone()), step.now);
                 } else {
                     self.cancelled.insert((step.queue, verb.id.clone()), step.now);

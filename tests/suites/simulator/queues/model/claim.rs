@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    Abandon, Claim, ClaimReply, ClaimedTask, Pop, QueueReply, Receipt, Settle, TaskState, Verdict,
+    Abandon, Claim, ClaimReply, ClaimedTask, Happened, Pop, QueueReply, Receipt, Settle, TaskState, Verdict,
 };
 
 use super::{Ended, Heard, Live, Model, Place, Stored};
@@ -104,6 +104,7 @@ impl Model {
             }
             live.main.attempts += 1;
             live.main.receipt = self.next_receipt();
+            self.happen(Happened::Started, &id, &live.main, "");
             // Not in line any more; the caller says where it goes.
             live.main.place = Place::Claimed(u64::MAX);
             self.live.insert(id.clone(), live);
@@ -185,6 +186,7 @@ impl Model {
             records.push(record);
             live.main.spend(Ended::Ack);
             self.counts.acked += 1;
+            self.happen(Happened::Done, &id, &live.main, "");
             self.succeed(&id, live, None);
         }
         QueueReply::Pop(Some(records))

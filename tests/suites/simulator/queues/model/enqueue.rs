@@ -1,7 +1,8 @@
 //! enqueue
 
 use stanchion::protocol::{
-    Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version,
+    Enqueue, EnqueueOutcome, EventRecord, Happened, NewTask, OnDuplicate, Outcome, QueueReply, Receipt,
+    Version,
 };
 
 use super::{Ended, Follows, Heard, Live, Model, Place, Stored, Task};
@@ -76,6 +77,17 @@ impl Model {
             self.windows.insert(new.id.clone(), ends);
         }
         self.counts.enqueued += 1;
+        if matches!(outcome, Outcome::Added | Outcome::Replaced | Outcome::Successor) {
+            self.note(EventRecord {
+                number: 0,
+                at: self.now.ms(),
+                what: Happened::Added,
+                id: new.id.clone(),
+                version,
+                attempt: 0,
+                reason: "".into(),
+            });
+        }
         EnqueueOutcome::Accepted { outcome, version, due }
     }
 

@@ -2,8 +2,8 @@
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    Cancel, Cancelled, DeadOnes, DiedBy, Receipt, Remove, Removed, Reschedule, RescheduleReply, Sweep, Swept,
-    WallMillis,
+    Cancel, Cancelled, DeadOnes, DiedBy, Happened, Receipt, Remove, Removed, Reschedule, RescheduleReply,
+    Sweep, Swept, WallMillis,
 };
 
 use super::{Cause, Follows, Live, Model, Task};
@@ -19,7 +19,10 @@ impl Model {
         }
         self.windows.remove(&verb.id);
         match self.live.remove(&verb.id) {
-            Some(_) => Removed::Removed,
+            Some(live) => {
+                self.happen(Happened::Removed, &verb.id, &live.main, "");
+                Removed::Removed
+            }
             None => Removed::Absent,
         }
     }
@@ -28,6 +31,7 @@ impl Model {
         self.windows.remove(&verb.id);
         let Some(mut live) = self.live.remove(&verb.id) else { return Cancelled::Absent };
         if !live.main.is_held(self.now.boot) {
+            self.happen(Happened::Cancelled, &verb.id, &live.main, "");
             return Cancelled::Removed;
         }
         live.successor = None;
@@ -116,6 +120,7 @@ impl Model {
             follows: Follows::Run,
             ..dead.task
         };
+        self.happen(Happened::Added, &dead.id, &main, "");
         self.put(&dead.id, Live { main, successor: None }, None);
     }
 

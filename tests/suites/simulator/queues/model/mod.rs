@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    AttemptFailed, CallId, ClaimReply, ClientId, Due, EnqueueOutcome, QueueReply, QueueVerb, Receipt,
-    Settled, Version,
+    AttemptFailed, CallId, ClaimReply, ClientId, Due, EVENTS_PAGE, EnqueueOutcome, EventRecord, Events,
+    EventsReply, Happened, QueueReply, QueueVerb, Receipt, Settled, Version,
 };
 
 /// The time of a step: boot clock and wall clock in microseconds, and the latter in milliseconds.
@@ -48,6 +48,10 @@ pub struct Model {
     sequence: u64,
     serial: u64,
     counts: Counts,
+    /// What happened, if that is kept, and the number of the last event.
+    events: Vec<EventRecord>,
+    keeps_events: bool,
+    last_event: u64,
     now: Now,
     /// Deliveries whose leases were found to have ended in this step.
     pub ended: Vec<Receipt>,
@@ -200,8 +204,12 @@ impl Model {
             QueueVerb::Purge => QueueReply::Purge(self.purge()),
             QueueVerb::Configure(verb) => {
                 self.max_len = verb.max_len.unwrap_or(self.max_len);
+                if let Some(most) = verb.events {
+                    self.keep_events(most);
+                }
                 QueueReply::Configure
             }
+            QueueVerb::Events(verb) => QueueReply::Events(self.events(*verb)),
             // Schedules have a fleet of their own.
             QueueVerb::Peek(_)
             | QueueVerb::List(_)
@@ -216,6 +224,51 @@ impl Model {
     /// Whether nothing lives.
     pub fn is_empty(&self) -> bool {
         self.live.is_empty()
+    }
+
+    /// The number of the last event.
+    pub fn last_event(&self) -> u64 {
+        self.last_event
+    }
+
+    fn keep_events(&mut self, most: u64) {
+        if most == 0 || !self.keeps_events {
+            self.events.clear();
+        }
+        if most > 0 && !self.keeps_events {
+            self.last_event = self.next_number();
+        }
+        self.keeps_events = most > 0;
+    }
+
+    fn events(&self, verb: Events) -> EventsReply {
+        if !self.keeps_events {
+            return EventsReply::Off;
+        }
+        let last = self.last_event;
+        let after = verb.after.map_or(last, |after| if after > last { 0 } else { after });
+        let events = self.events.iter().filter(|event| event.number > after).take(EVENTS_PAGE);
+        EventsReply::Found { events: events.cloned().collect(), last }
+    }
+
+    fn happen(&mut self, what: Happened, id: &TaskId, task: &Task, reason: &str) {
+        let (version, attempt) = (task.version, task.attempts);
+        self.note(EventRecord {
+            number: 0,
+            at: self.now.ms(),
+            what,
+            id: id.clone(),
+            version,
+            attempt,
+            reason: reason.into(),
+        });
+    }
+
+    fn note(&mut self, event: EventRecord) {
+        if self.keeps_events {
+            self.last_event += 1;
+            self.events.push(EventRecord { number: self.last_event, ..event });
+        }
     }
 
     fn hear(&self, call: CallId) -> Heard {
@@ -293,6 +346,12 @@ impl Model {
         }
     }
 
+    /// The end of a task that was cancelled.
+    fn end_cancelled(&mut self, id: &TaskId, live: Live) {
+        self.happen(Happened::Cancelled, id, &live.main, "");
+        self.succeed(id, live, None);
+    }
+
     /// supplant(id, place)
     fn supplant(&mut self, id: &TaskId, mut live: Live, place: Option<Place>) {
         let Live { main, successor: Some(next) } = &mut live else { return self.succeed(id, live, None) };
@@ -328,6 +387,7 @@ impl Model {
     /// die(main, reason, receipt)
     fn die(&mut self, id: &TaskId, live: Live, reason: &str, receipt: Receipt, cause: Cause) {
         self.counts.died += 1;
+        self.happen(Happened::Dead, id, &live.main, reason);
         let verdict = match live.main.settled {
             (settled, verdict) if receipt != Receipt::NONE && settled == receipt => verdict,
             _ => Ended::Otherwise,
@@ -358,7 +418,7 @@ impl Model {
     fn end_lease(&mut self, id: &TaskId, mut live: Live) {
         self.ended.push(live.main.receipt);
         if live.main.cancelled {
-            return self.succeed(id, live, None);
+            return self.end_cancelled(id, live);
         }
         if let Place::Claimed(ends) = live.main.place {
             let ended = self.now.ms() - (self.now.boot - ends) / 1_000;
@@ -369,6 +429,7 @@ impl Model {
             return self.die(id, live, "the lease ended", receipt, Cause::LeaseEnded);
         }
         self.counts.retried += 1;
+        self.happen(Happened::Failed, id, &live.main, "the lease ended");
         live.main.reason = "the lease ended".into();
         if let Place::Claimed(ends) = live.main.place {
             live.main.first = self.now.ms() - (self.now.boot - ends) / 1_000;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    ExtendClaim, ExtendClaimReply, ResultOf, ResultReply, Settle, Settled, Settlement, Verdict, Version,
+    ExtendClaim, ExtendClaimReply, Happened, ResultOf, ResultReply, Settle, Settled, Settlement, Verdict,
+    Version,
 };
 
 use super::claim::micros;
@@ -34,6 +35,7 @@ impl Model {
                 let dead = self.dead.remove(index);
                 self.keep_result(&item.id, dead.task.version, &item.verdict);
                 self.counts.acked += 1;
+                self.happen(Happened::Done, &item.id, &dead.task, "");
                 Settled::Done { late: true, dead: false }
             }
             Some(index) if self.dead[index].verdict == ended_by(&item.verdict) => {
@@ -53,10 +55,11 @@ impl Model {
         let mut dead = false;
         match verdict {
             Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } if live.main.cancelled => {
-                self.succeed(id, live, None);
+                self.end_cancelled(id, live);
             }
             Verdict::Ack | Verdict::AckWith { .. } => {
                 self.counts.acked += 1;
+                self.happen(Happened::Done, id, &live.main, "");
                 if live.main.version.get() > receipt.get() {
                     // It was asked for again since, and that is yet to be done.
                     (live.main.attempts, live.main.reason) = (0, String::new());
@@ -74,6 +77,7 @@ impl Model {
                     self.die(id, live, reason, receipt, Cause::Failed);
                 } else {
                     self.counts.retried += 1;
+                    self.happen(Happened::Failed, id, &live.main, reason);
                     live.main.reason = reason.to_string();
                     live.main.first = self.now.ms();
                     live.main.due = self.after(*delay);
@@ -87,6 +91,7 @@ impl Model {
                 self.die(id, live, reason, receipt, Cause::Failed);
             }
             Verdict::PutBack { delay } => {
+                self.happen(Happened::PutBack, id, &live.main, "");
                 live.main.attempts -= 1;
                 let mut place = Some(match live.main.place {
                     Place::Claimed(_) => Place::Ready(live.main.turn),

@@ -22,6 +22,8 @@ if after and after < last then
   end
 end
 if #reply == 2 and waiter ~= '' then
+  -- Changes nothing; the first write decides whether a server without memory lets the script write.
+  redis.call('PERSIST', KEYS[@QUEUE])
   local waiting = { watch[@EVENTS_KEPT], last, waiter, now + @IDLE_LIVE }
   for i = @EVENT_WAITERS, #watch, 2 do
     if watch[i] ~= waiter and watch[i + 1] > now and #waiting < @ASKED_MAX * 2 then
