@@ -80,9 +80,9 @@ def lock_keys(row):
 
 
 def queue_keys(row):
-    name, (intake, *kept, expired) = {"queue": row["queue"]}, row["keys"]
-    # Nothing expires here.
-    assert "expired:" in expired, expired
+    name, (intake, *kept, expired, events) = {"queue": row["queue"]}, row["keys"]
+    # Nothing expires here, and no events are kept.
+    assert "expired:" in expired and "events:" in events, (expired, events)
     return {"title": f"of the queue {row['keys'][0]}", **ON_REDIS, "steps": [
         *opened(row),
         {"do": "queue.enqueue", **name, "id": "buried", "payload": "x"},

@@ -263,6 +263,9 @@ impl Arguments {
         if let Some(intake) = self.yes("intake")? {
             settings = settings.intake(intake);
         }
+        if let Some(events) = self.whole("events")? {
+            settings = settings.events(events);
+        }
         Ok(settings)
     }
 

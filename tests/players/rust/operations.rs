@@ -153,6 +153,19 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         let wait = request.time("wait_ms")?.unwrap_or_default();
         Ok(shown::result(&actor.queue(request)?.result(request.text("id")?, version, wait)?))
     }),
+    ("queue.events", |actor, request| {
+        let wait = request.time("wait_ms")?.unwrap_or_default();
+        let (mut after, mut events) = (request.whole("after")?, Vec::new());
+        // As the generators of other languages: until nothing comes for so long.
+        loop {
+            let page = actor.queue(request)?.events(after, wait)?;
+            if page.events.is_empty() {
+                return Ok(events.into());
+            }
+            events.extend(shown::events(&page));
+            after = Some(page.cursor);
+        }
+    }),
     ("queue.consumers", |actor, request| {
         Ok(actor.queue(request)?.consumers()?.iter().map(shown::consumer).collect())
     }),

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, Missed, Overlap,
-    QueueStats, Removed, Rescheduled, ScheduleInfo, Synced, TaskFailure, TaskInfo, TaskResult, Waiter,
-    WorkerReport,
+    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, EventPage, Headers, Holder, LossReason, Missed,
+    Overlap, QueueStats, Removed, Rescheduled, ScheduleInfo, Synced, TaskEvent, TaskFailure, TaskInfo,
+    TaskResult, Waiter, WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -157,6 +157,17 @@ pub(crate) fn result(found: &TaskResult) -> Value {
     json!({ "outcome": found.name(), "result": result, "version": version, "reason": reason })
 }
 
+pub(crate) fn events(page: &EventPage) -> Vec<Value> {
+    let event = |(place, event): (usize, &TaskEvent)| {
+        json!({
+            "number": event.number, "at_ms": wall(event.at), "what": event.what.name(), "id": event.id,
+            "version": event.version.get(), "attempt": event.attempt, "reason": event.reason,
+            "missed": page.missed && place == 0,
+        })
+    };
+    page.events.iter().enumerate().map(event).collect()
+}
+
 pub(crate) fn stats(stats: &QueueStats) -> Value {
     let settings = &stats.settings;
     json!({
@@ -166,6 +177,7 @@ pub(crate) fn stats(stats: &QueueStats) -> Value {
         "enqueued": stats.enqueued, "acked": stats.acked, "retried": stats.retried, "died": stats.died,
         "max_len": settings.max_len, "dead_max": settings.dead_max, "dead_age_ms": millis(settings.dead_age),
         "dead_bytes": settings.dead_bytes, "intake": settings.intake,
+        "events": settings.events,
         "schedules": stats.schedules, "schedules_late_ms": millis(stats.schedules_late),
     })
 }

@@ -61,7 +61,7 @@ const LOCK_VERBS: [&str; 22] = [
 /// Those that are about several locks: their keys are those of each lock, one after the other.
 const OF_SEVERAL: [&str; 1] = ["acquire_all"];
 /// The keys of a queue, with that of a call.
-const QUEUE_KEYS: usize = 15;
+const QUEUE_KEYS: usize = 16;
 
 /// What is wrong with a script; empty if nothing is.
 pub fn check(verb: &str, text: &str) -> Vec<String> {
