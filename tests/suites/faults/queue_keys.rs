@@ -12,7 +12,7 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
 use crate::{assert_within, ms, open};
 
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 15] = [
     "queue",
     "state",
     "body",
