@@ -36,6 +36,7 @@ mod scheduling;
 mod settings;
 mod shared;
 mod task;
+mod task_events;
 mod tasks;
 mod version;
 mod waiters;

@@ -58,6 +58,8 @@ pub struct stanchion_stats {
     /// For how long the first of them has been due, by the store's clock: more than a moment means that nobody works on the
     /// queue. 0 if none is.
     pub schedules_late_ms: i64,
+    /// The settings again: events kept at most, for stanchion_queue_events. 0: none.
+    pub events: i64,
 }
 
 // SAFETY: numbers only.
@@ -86,6 +88,7 @@ unsafe impl Record for stanchion_stats {
         waiters: 0,
         schedules: 0,
         schedules_late_ms: 0,
+        events: 0,
     };
 }
 
@@ -111,6 +114,7 @@ impl stanchion_stats {
             waiters: number(stats.waiters),
             schedules: number(stats.schedules),
             schedules_late_ms: millis(stats.schedules_late),
+            events: number(stats.settings.events),
             ..Self::DEFAULT
         }
     }
@@ -218,11 +222,16 @@ pub struct stanchion_queue_config {
     pub dead_bytes: i64,
     /// Whether plain ZADDs to the queue's key are taken in (Redis only). Without settings 1.
     pub intake: i32,
+    /// Keep so many events, for stanchion_queue_events: 0 to 100000; the oldest go first. What processes of 0.1.0 do is not
+    /// among them. Without settings 0: none.
+    pub events: i64,
 }
 
 // SAFETY: numbers only.
 unsafe impl Record for stanchion_queue_config {
     const NAME: &'static str = "stanchion_queue_config";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, events);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         max_len: NONE,
@@ -230,6 +239,7 @@ unsafe impl Record for stanchion_queue_config {
         dead_age_ms: NONE,
         dead_bytes: NONE,
         intake: -1,
+        events: NONE,
     };
 }
 
@@ -255,6 +265,9 @@ impl stanchion_queue_config {
         }
         if let Some(intake) = optional_flag("intake", self.intake)? {
             settings = settings.intake(intake);
+        }
+        if let Some(count) = optional_count("events", self.events, u64::MAX)? {
+            settings = settings.events(count);
         }
         Ok(settings)
     }

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 30] = [
+const FILES: [&str; 31] = [
     "version",
     "error",
     "arguments",
@@ -30,6 +30,7 @@ const FILES: [&str; 30] = [
     "tasks",
     "manage",
     "result",
+    "task_events",
     "dead",
     "schedule",
     "schedules",
@@ -42,7 +43,7 @@ const FILES: [&str; 30] = [
     "metrics",
 ];
 /// Enums that no function names: all are passed as numbers of a fixed size.
-const ENUMS: [&str; 11] = [
+const ENUMS: [&str; 12] = [
     "stanchion_status",
     "stanchion_held_as",
     "stanchion_loss",
@@ -51,6 +52,7 @@ const ENUMS: [&str; 11] = [
     "stanchion_task_state",
     "stanchion_verdict_kind",
     "stanchion_event_kind",
+    "stanchion_happened",
     "stanchion_missed",
     "stanchion_overlap",
     "stanchion_schedule_outcome",

@@ -28,7 +28,7 @@
  *
  * Cancellation (Linux): pthread_cancel neither ends a thread in the middle of a call nor the call earlier. The thread ends at its
  * first cancellation point after the call: free in a cleanup handler what calls have given. To end a wait, set the number
- * that `cancel` in the options points to. With PTHREAD_CANCEL_ASYNCHRONOUS no function may be called.
+ * that `cancel`, mostly in the options, points to. With PTHREAD_CANCEL_ASYNCHRONOUS no function may be called.
  *
  * Forks: a child may go on using a client. A lease, claim or worker stays the parent's: in the child calls on it answer
  * STANCHION_ERR_FORKED, and freeing it there does not end it.
