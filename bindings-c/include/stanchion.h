@@ -28,7 +28,7 @@
  *
  * Cancellation (Linux): pthread_cancel neither ends a thread in the middle of a call nor the call earlier. The thread ends at its
  * first cancellation point after the call: free in a cleanup handler what calls have given. To end a wait, set the number
- * that `cancel` in the options points to. With PTHREAD_CANCEL_ASYNCHRONOUS no function may be called.
+ * that `cancel`, mostly in the options, points to. With PTHREAD_CANCEL_ASYNCHRONOUS no function may be called.
  *
  * Forks: a child may go on using a client. A lease, claim or worker stays the parent's: in the child calls on it answer
  * STANCHION_ERR_FORKED, and freeing it there does not end it.
@@ -238,6 +238,31 @@ typedef enum stanchion_event_kind {
   // The store answers again, after STORE_FAILED; the reason is after how long.
   STANCHION_EVENT_STORE_BACK = 8,
 } stanchion_event_kind;
+
+// What happened to a task.
+typedef enum stanchion_happened {
+  // Something that this header does not know.
+  STANCHION_HAPPENED_OTHERWISE = 0,
+  // It was put in: by an enqueue that added or replaced it or made it a successor, by a schedule, by the intake, or because
+  // it was dead and was kicked.
+  STANCHION_HAPPENED_ADDED = 1,
+  // A worker was given it.
+  STANCHION_HAPPENED_STARTED = 2,
+  // Its run has said how far it is.
+  STANCHION_HAPPENED_PROGRESS = 3,
+  // It was acked.
+  STANCHION_HAPPENED_DONE = 4,
+  // Its run failed, or its lease ended; it will be tried again.
+  STANCHION_HAPPENED_FAILED = 5,
+  // It was given up: it had failed for the last time, was buried, or had expired.
+  STANCHION_HAPPENED_DEAD = 6,
+  // It was cancelled, and is gone.
+  STANCHION_HAPPENED_CANCELLED = 7,
+  // It was removed.
+  STANCHION_HAPPENED_REMOVED = 8,
+  // Its run ended without having failed; it will be tried again.
+  STANCHION_HAPPENED_PUT_BACK = 9,
+} stanchion_happened;
 
 // What becomes of slots that nobody fired in time, because nobody worked on the queue.
 typedef enum stanchion_missed {
@@ -720,6 +745,29 @@ typedef struct stanchion_result_info {
   struct stanchion_text reason;
 } stanchion_result_info;
 
+// Some of the events of a queue, in order. 0 is none.
+typedef int64_t stanchion_task_events;
+
+// Something that happened to a task. Its texts live as long as the handle of the list.
+typedef struct stanchion_task_event {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // One more than that of the event before.
+  int64_t number;
+  // When, by the clock of the store, in milliseconds since 1970.
+  int64_t at_ms;
+  // Which task.
+  struct stanchion_text id;
+  // Of its enqueue, as in stanchion_enqueued.
+  int64_t version;
+  // Which attempt it was; 0 before the first.
+  int64_t attempt;
+  // Why, if it failed or is dead; else NULL.
+  struct stanchion_text reason;
+  // What: a stanchion_happened.
+  int32_t what;
+} stanchion_task_event;
+
 // Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only those that match
 // `reason`, `prefix` and `older_than_ms`. With none of the first three: all that match. At least one field must be set.
 typedef struct stanchion_dead_tasks {
@@ -927,6 +975,8 @@ typedef struct stanchion_stats {
   // For how long the first of them has been due, by the store's clock: more than a moment means that nobody works on the
   // queue. 0 if none is.
   int64_t schedules_late_ms;
+  // The settings again: events kept at most, for stanchion_queue_events. 0: none.
+  int64_t events;
 } stanchion_stats;
 
 // Settings of a queue to change. -1: it stays as it is.
@@ -943,6 +993,9 @@ typedef struct stanchion_queue_config {
   int64_t dead_bytes;
   // Whether plain ZADDs to the queue's key are taken in (Redis only). Without settings 1.
   int32_t intake;
+  // Keep so many events, for stanchion_queue_events: 0 to 100000; the oldest go first. What processes of 0.1.0 do is not
+  // among them. Without settings 0: none.
+  int64_t events;
 } stanchion_queue_config;
 
 // Takes tasks of a queue for the threads that poll it. 0 is none. In a forked child it is the parent's.
@@ -1738,6 +1791,49 @@ int32_t stanchion_result_get(stanchion_result result,
 
 // Frees the result. 0 and freed handles are harmless. Any thread.
 void stanchion_result_free(stanchion_result result);
+
+// What happens to the tasks of the queue, if it keeps events (`events` of stanchion_queue_config): the first ones after the
+// event with the number `after`, 500 at most. 0 begins with the oldest that is kept, -1 with the next one that happens. Waits
+// up to `wait_ms` (365 days at most; 0 or -1: only looks) while there are none. `out` gets the list, also if nothing
+// happened; go on with its stanchion_task_events_cursor.
+//
+// `cancel` ends the wait when the number there is not 0, within 50 ms: the error is CANCELLED. It may be set by another thread
+// or a signal handler, and must live until the call returns. NULL: nothing does.
+//
+// A task is added, started, and then done, failed, dead, cancelled, removed or put back; one that failed or was put back is
+// started again. stanchion_queue_purge tells of none. Events tell that something happened, and not what is: a program that acts
+// on tasks claims them, or asks for them (stanchion_queue_get, stanchion_queue_result).
+//
+// Errors: UNSUPPORTED if the queue keeps no events; CANCELLED; else as stanchion_queue_claim. Any thread; others go on
+// meanwhile, with the same client, too.
+int32_t stanchion_queue_events(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               int64_t after,
+                               int64_t wait_ms,
+                               const int32_t *cancel,
+                               stanchion_task_events *out,
+                               struct stanchion_error **err);
+
+// How many events are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_task_events_len(stanchion_task_events events);
+
+// One of the events. Does no I/O. Any thread.
+int32_t stanchion_task_events_at(stanchion_task_events events,
+                                 size_t index,
+                                 struct stanchion_task_event *out,
+                                 struct stanchion_error **err);
+
+// 1 if some are not kept any more that came between these and the one after which was asked; 0 if not, or if this is no
+// handle of such a list. Does no I/O. Any thread.
+int32_t stanchion_task_events_missed(stanchion_task_events events);
+
+// Ask stanchion_queue_events for what comes after this; also if the list is empty. -1 if this is no handle of a list. Does no
+// I/O. Any thread.
+int64_t stanchion_task_events_cursor(stanchion_task_events events);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_task_events_free(stanchion_task_events events);
 
 // Makes one without any selection yet. `struct_size` is sizeof *dead. Any thread.
 void stanchion_dead_tasks_init(struct stanchion_dead_tasks *dead, size_t struct_size);

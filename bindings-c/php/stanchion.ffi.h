@@ -108,6 +108,19 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_STORE_BACK = 8,
 } stanchion_event_kind;
 
+typedef enum stanchion_happened {
+  STANCHION_HAPPENED_OTHERWISE = 0,
+  STANCHION_HAPPENED_ADDED = 1,
+  STANCHION_HAPPENED_STARTED = 2,
+  STANCHION_HAPPENED_PROGRESS = 3,
+  STANCHION_HAPPENED_DONE = 4,
+  STANCHION_HAPPENED_FAILED = 5,
+  STANCHION_HAPPENED_DEAD = 6,
+  STANCHION_HAPPENED_CANCELLED = 7,
+  STANCHION_HAPPENED_REMOVED = 8,
+  STANCHION_HAPPENED_PUT_BACK = 9,
+} stanchion_happened;
+
 typedef enum stanchion_missed {
   STANCHION_MISSED_LAST = 0,
   STANCHION_MISSED_SKIP = 1,
@@ -360,6 +373,19 @@ typedef struct stanchion_result_info {
   struct stanchion_text reason;
 } stanchion_result_info;
 
+typedef int64_t stanchion_task_events;
+
+typedef struct stanchion_task_event {
+  size_t struct_size;
+  int64_t number;
+  int64_t at_ms;
+  struct stanchion_text id;
+  int64_t version;
+  int64_t attempt;
+  struct stanchion_text reason;
+  int32_t what;
+} stanchion_task_event;
+
 typedef struct stanchion_dead_tasks {
   size_t struct_size;
   const struct stanchion_text *ids;
@@ -467,6 +493,7 @@ typedef struct stanchion_stats {
   int64_t waiters;
   int64_t schedules;
   int64_t schedules_late_ms;
+  int64_t events;
 } stanchion_stats;
 
 typedef struct stanchion_queue_config {
@@ -476,6 +503,7 @@ typedef struct stanchion_queue_config {
   int64_t dead_age_ms;
   int64_t dead_bytes;
   int32_t intake;
+  int64_t events;
 } stanchion_queue_config;
 
 typedef int64_t stanchion_worker;
@@ -959,6 +987,28 @@ int32_t stanchion_result_get(stanchion_result result,
                              struct stanchion_error **err);
 
 void stanchion_result_free(stanchion_result result);
+
+int32_t stanchion_queue_events(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               int64_t after,
+                               int64_t wait_ms,
+                               const int32_t *cancel,
+                               stanchion_task_events *out,
+                               struct stanchion_error **err);
+
+size_t stanchion_task_events_len(stanchion_task_events events);
+
+int32_t stanchion_task_events_at(stanchion_task_events events,
+                                 size_t index,
+                                 struct stanchion_task_event *out,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_task_events_missed(stanchion_task_events events);
+
+int64_t stanchion_task_events_cursor(stanchion_task_events events);
+
+void stanchion_task_events_free(stanchion_task_events events);
 
 void stanchion_dead_tasks_init(struct stanchion_dead_tasks *dead, size_t struct_size);
 

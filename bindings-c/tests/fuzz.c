@@ -52,6 +52,7 @@ static void free_all_kinds(int64_t old) {
     stanchion_names_free(old);
     stanchion_answers_free(old);
     stanchion_result_free(old);
+    stanchion_task_events_free(old);
     stanchion_holders_free(old);
     stanchion_waiters_free(old);
     stanchion_consumers_free(old);
@@ -372,9 +373,10 @@ static void manage(stanchion_text queue, stanchion_text id) {
     if (one_in(4)) settings.dead_age_ms = number();
     if (one_in(4)) settings.dead_bytes = number();
     if (one_in(4)) settings.intake = small();
+    if (one_in(2)) settings.events = one_in(2) ? 5 : number();
     size_t max = one_in(5) ? (size_t)any() : below(10);
     int32_t status = 1;
-    switch (below(17)) {
+    switch (below(18)) {
     case 0: status = stanchion_queue_pop(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 1: status = stanchion_queue_peek(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 2: status = stanchion_queue_get(client, GIVEN(queue), GIVEN(id), OR_NULL(&out), err()); break;
@@ -394,6 +396,11 @@ static void manage(stanchion_text queue, stanchion_text id) {
         if (status == STANCHION_DEAD) keep(out);
         break;
     case 13: status = stanchion_queue_consumers(client, GIVEN(queue), OR_NULL(&out), err()); break;
+    case 16: {
+        const int32_t cancel = small();
+        status = stanchion_queue_events(client, GIVEN(queue), number(), wait(), OR_NULL(&cancel), OR_NULL(&out), err());
+        break;
+    }
     default: status = stanchion_client_locks(client, page, OR_NULL(&out), OR_NULL(&page), err());
     }
     if (status == 0) keep(out);
@@ -431,12 +438,13 @@ static void lists(void) {
     PLACE(stanchion_task_info, task);
     PLACE(stanchion_task_failure, failure);
     PLACE(stanchion_result_info, result);
+    PLACE(stanchion_task_event, event);
     PLACE(stanchion_enqueued, enqueued);
     PLACE(stanchion_holder, holder);
     PLACE(stanchion_consumer, consumer);
     PLACE(stanchion_schedule_info, schedule);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(11)) {
+    switch (below(12)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2:
@@ -455,6 +463,12 @@ static void lists(void) {
         stanchion_metrics_len(list);
         break;
     }
+    case 10:
+        stanchion_task_events_len(list);
+        stanchion_task_events_at(list, index, OR_NULL(&event), err());
+        stanchion_task_events_missed(list);
+        stanchion_task_events_cursor(list);
+        break;
     case 9: stanchion_result_get(list, OR_NULL(&result), err()); break;
     case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); stanchion_holders_len(list); break;
     case 4: stanchion_tasks_free(list); stanchion_names_free(list); stanchion_holders_free(list); break;

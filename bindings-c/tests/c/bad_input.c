@@ -136,6 +136,7 @@ TEST(names_that_are_no_names) {
     stanchion_holders holders = 7;
     stanchion_waiters waiters = 7;
     stanchion_consumers consumers = 7;
+    stanchion_task_events events = 7;
     stanchion_task one = task("a");
     const stanchion_text bad[] = {{NULL, 0},        {"", 0},           {"a\0b", 3},       {"a\nb", 3},       {"\xff", 1},
                                   {"\xc3", 1},      {"\xed\xa0\x80", 3}, {large, sizeof large}, {NULL, 1},   {"a", SIZE_MAX},
@@ -164,9 +165,10 @@ TEST(names_that_are_no_names) {
         INVALID(stanchion_queue_pause(client, data, len, &err));
         INVALID(stanchion_queue_cancel(client, data, len, T("a"), &err));
         INVALID(stanchion_queue_result(client, data, len, T("a"), -1, 0, &result, &err));
+        INVALID(stanchion_queue_events(client, data, len, 0, 0, NULL, &events, &err));
         INVALID(stanchion_queue_consumers(client, data, len, &consumers, &err));
     }
-    CHECK(lease == 7 && holders == 7 && waiters == 7 && consumers == 7 && result == 7);
+    CHECK(events == 7 && lease == 7 && holders == 7 && waiters == 7 && consumers == 7 && result == 7);
     /* Strange, but names. */
     static const char *const good[] = {"{tag}x", "x:meta", "\xc3\xa9 \xf0\x9f\x94\x92", " "};
     stanchion_lease leases[4];
@@ -452,7 +454,7 @@ TEST(dead_tasks_are_named_and_not_twice) {
 TEST(settings_and_workers_out_of_range) {
     stanchion_client client = opened();
     const char *queue = unique("settings");
-    for (int wrong = 0; wrong < 6; wrong++) {
+    for (int wrong = 0; wrong < 8; wrong++) {
         stanchion_queue_config settings;
         stanchion_queue_config_init(&settings, sizeof settings);
         if (wrong == 0) settings.max_len = 0;
@@ -461,6 +463,8 @@ TEST(settings_and_workers_out_of_range) {
         if (wrong == 3) settings.dead_age_ms = INT64_MAX;
         if (wrong == 4) settings.dead_bytes = INT64_MAX;
         if (wrong == 5) settings.intake = 2;
+        if (wrong == 6) settings.events = 100001;
+        if (wrong == 7) settings.events = -2;
         INVALID(stanchion_queue_configure(client, T(queue), &settings, &err));
     }
     INVALID(stanchion_queue_configure(client, T(queue), NULL, &err));

@@ -17,6 +17,7 @@ static void refused(int64_t handle) {
     stanchion_schedules schedules = 7;
     stanchion_answers answers = 7;
     stanchion_result result = 7;
+    stanchion_task_events events = 7;
     stanchion_worker worker = 7;
     stanchion_text text = {NULL, 0};
     stanchion_task one = task("a");
@@ -28,6 +29,7 @@ static void refused(int64_t handle) {
     stanchion_task_info found;
     stanchion_task_failure failed;
     stanchion_result_info became;
+    stanchion_task_event happened;
     stanchion_worker_report report;
     stanchion_worker_event event;
     stanchion_verdict verdict;
@@ -49,6 +51,7 @@ static void refused(int64_t handle) {
     found.struct_size = sizeof found;
     failed.struct_size = sizeof failed;
     became.struct_size = sizeof became;
+    happened.struct_size = sizeof happened;
     report.struct_size = sizeof report;
     event.struct_size = sizeof event;
     stanchion_verdict_init(&verdict, sizeof verdict);
@@ -114,6 +117,10 @@ static void refused(int64_t handle) {
     GONE(stanchion_queue_result(handle, T("q"), T("a"), -1, 0, &result, &err));
     GONE(stanchion_result_get(handle, &became, &err));
     CHECK(result == 7);
+    GONE(stanchion_queue_events(handle, T("q"), 0, 0, NULL, &events, &err));
+    GONE(stanchion_task_events_at(handle, 0, &happened, &err));
+    CHECK(events == 7 && stanchion_task_events_len(handle) == 0);
+    CHECK(stanchion_task_events_missed(handle) == 0 && stanchion_task_events_cursor(handle) == -1);
     GONE(stanchion_queue_reschedule(handle, T("q"), T("a"), 0, NULL, &err));
     GONE(stanchion_queue_kick(handle, T("q"), &dead, &page, &err));
     GONE(stanchion_queue_remove_dead(handle, T("q"), &dead, &page, &err));
@@ -176,6 +183,7 @@ static void refused(int64_t handle) {
     stanchion_names_free(handle);
     stanchion_answers_free(handle);
     stanchion_result_free(handle);
+    stanchion_task_events_free(handle);
     stanchion_holders_free(handle);
     stanchion_waiters_free(handle);
     stanchion_consumers_free(handle);

@@ -67,6 +67,8 @@ TEST(a_refused_task) {
     SAYS("stanchion_queue_enqueue: backoff is not ", stanchion_queue_enqueue(client, T("q"), &one, NULL, &err));
     stanchion_result result = 0;
     SAYS("stanchion_queue_result: version -2 ", stanchion_queue_result(client, T("q"), T("a"), -2, 0, &result, &err));
+    stanchion_task_events events = 0;
+    SAYS("stanchion_queue_events: after -2 ", stanchion_queue_events(client, T("q"), -2, 0, NULL, &events, &err));
     stanchion_connect_options options;
     stanchion_connect_options_init(&options, sizeof options);
     options.timeout_ms = -7;
