@@ -32,7 +32,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Whoever is inside counts itself: readers up, a writer down.
 fn read_write(client: &Client) -> Result<bool, Error> {
-    println!("\nA read-write lock: {READERS} readers and {WRITERS} writers, {ROUNDS} times each");
+    println!(
+        "\nA read-write lock (readers together, a writer alone): {READERS} readers and {WRITERS} writers, {ROUNDS} times each"
+    );
     let lock = client.rw_lock("index");
     let (inside, together, broken) = (AtomicI32::new(0), AtomicI32::new(0), AtomicU32::new(0));
     let visit = |side: &stanchion::blocking::Lock, step: i32| -> Result<(), Error> {
@@ -60,7 +62,7 @@ fn read_write(client: &Client) -> Result<bool, Error> {
 }
 
 fn semaphore(client: &Client) -> Result<bool, Error> {
-    println!("\nA semaphore: {WORKERS} workers, {PERMITS} permits");
+    println!("\nA semaphore (so many at a time as it has permits): {WORKERS} workers, {PERMITS} permits");
     let semaphore = client.semaphore("jobs", PERMITS);
     let (inside, most) = (AtomicU32::new(0), AtomicU32::new(0));
     together_on_threads(WORKERS, |_| {

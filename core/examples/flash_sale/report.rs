@@ -16,6 +16,7 @@ pub fn opening(store: &DemoStore, buyers: &Buyers) {
     println!(
         "Flash sale: {ITEMS} items, {} buyers, {PROCESSES} processes ({}), each with {AT_A_TIME} buyers at a time.\n\
          Each buyer reads the stock from a file, pays if something is left, and writes the stock back.\n\
+         Who gets the lock also gets a fence, a number larger than that of everybody before: the file refuses a smaller one.\n\
          Store of the lock: {}.",
         grouped(BUYERS),
         buyers.count(1..=PROCESSES),

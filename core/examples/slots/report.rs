@@ -11,8 +11,9 @@ pub fn opening(victim: &str, chosen: bool) {
         true => "that of STANCHION_URL",
     };
     println!(
-        "\nA schedule: a task every second, and two workers, in Rust and in {victim}. Nobody else fires it: whoever claims \
-         does.\nThe second is killed in the middle of a task. Store of the queue: {store}.\n"
+        "\nA schedule: a task for every second, and two workers, in Rust and in {victim}. No other process is needed: whichever \
+         worker asks\nfor a task also makes those that are due. The second worker is killed in the middle of a task.\n\
+         Store of the queue: {store}.\n"
     );
 }
 
@@ -23,27 +24,27 @@ pub fn result(run: &Run) -> bool {
         ends.entry(&said.id).or_default().push(said);
     }
     let by_victim = ends.values().flatten().filter(|said| said.by_victim).count();
-    println!("   killed (SIGKILL) in the middle of {}", run.held);
+    println!("   the second worker was killed (SIGKILL) in the middle of the task {}", run.held);
     let back = ends.get(run.held.as_str()).and_then(|ends| ends.first()).filter(|end| !end.by_victim);
     match back {
         Some(end) => println!(
-            "   the other worker did that one {:.1} s after the kill (lease: {} s, work: {} s)",
+            "   the other worker did that task instead, {:.1} s after the kill (lease of the dead one: {} s, work: {} s)",
             (end.at - run.killed_at).as_secs_f64(),
             LEASE.as_secs(),
             WORK.as_secs_f64()
         ),
-        None => println!("   NOBODY did that one"),
+        None => println!("   NOBODY did that task"),
     }
     let twice = ends.values().filter(|ends| ends.len() > 1).count();
     println!(
-        "   slots: {} fired, from {} to {}; {} done once, {twice} twice",
+        "   seconds that got a task: {}, from {} to {}; tasks done once: {}, twice: {twice}",
         run.fired,
         time(ends.keys().next()),
         time(ends.keys().next_back()),
         ends.len() - twice
     );
     println!(
-        "   done by the worker in Rust: {}, by the killed one in {}: {by_victim}",
+        "   done by the first worker, in Rust: {}, by the killed one, in {}: {by_victim}",
         ends.len() - by_victim,
         run.victim
     );
@@ -52,7 +53,9 @@ pub fn result(run: &Run) -> bool {
     }
     let right = back.is_some() && twice == 0 && run.left == 0 && ends.len() as u64 == run.fired;
     match right {
-        true => println!("\nEach slot got its task, once, though the one who had it was killed."),
+        true => println!(
+            "\nEach second got its task, which was done once, though a worker was killed in the middle of one."
+        ),
         false => println!("\nThis was WRONG. Please report it, with what is printed above."),
     }
     right
