@@ -81,6 +81,7 @@ def test_a_cancelled_run_is_told_and_its_late_write_refused(late_write, store, l
 @pytest.mark.parametrize("right, other, wrong", [
     (" AND fence <= ?", " AND 0 <= ?", "the late write was accepted"),
     ("claim.lost.reason or", "False or", "the cancelled run was not told that it was cancelled"),
+    ("claim.lost.reason or", "'expired' or", "the cancelled run was not told that it was cancelled"),
     ("claim.ack(claim.payload)", "pass", "the queue did not refuse the cancelled run"),
 ])
 def test_a_late_writer_that_is_not_refused_fails_the_demo(late_write, tmp_path, right, other, wrong):

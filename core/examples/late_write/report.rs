@@ -2,14 +2,12 @@
 
 use std::time::Instant;
 
-use stanchion::{Cancelled, Outcome as Enqueued, TaskResult};
+use stanchion::{Cancelled, LossReason, Outcome as Enqueued, TaskResult};
 
 use super::prices::Price;
 use super::run::{MISTAKE, RIGHT, Run, Story};
 use super::worker::LEASE;
 
-/// The reason that a cancelled run has to be told.
-const REASON: &str = "cancelled";
 /// What the queue says to a run that is not the task's any more.
 const STALE: &str = "stale";
 
@@ -95,6 +93,13 @@ impl Log {
     }
 }
 
+pub fn stood_still() {
+    println!(
+        "\n   This machine stood still for longer than the lease, so run 1 lost its task before it could be told of the \
+         cancel. Once more:\n"
+    );
+}
+
 /// Prints how it ended; whether everything is as it must be.
 pub fn result(story: &Story) -> bool {
     let Price { euros, fence } = story.price;
@@ -102,7 +107,7 @@ pub fn result(story: &Story) -> bool {
     let checks = [
         (story.cancelled == Cancelled::Running, "the cancel did not find the run"),
         (story.enqueued == Enqueued::Successor, "the new task does not come after the cancelled run"),
-        (story.told == REASON, "the cancelled run was not told that it was cancelled"),
+        (story.told == LossReason::Cancelled.name(), "the cancelled run was not told that it was cancelled"),
         (story.first.fence < story.second.fence, "the second run's fence is not larger"),
         (story.second.rows == 1 && story.second.ack == "accepted", "the second run was refused"),
         (is_done(&story.result), "the task enqueued anew is not done by the second run"),
