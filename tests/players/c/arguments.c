@@ -186,5 +186,6 @@ stanchion_queue_config settings(actor *self, const json_t *request) {
   settings.dead_age_ms = whole(self, request, "dead_age_ms", NOT_GIVEN);
   settings.dead_bytes = whole(self, request, "dead_bytes", NOT_GIVEN);
   settings.intake = flag(self, request, "intake");
+  settings.events = whole(self, request, "events", NOT_GIVEN);
   return settings;
 }

@@ -46,6 +46,7 @@ const operation OPERATIONS[] = {
     {"queue.remove", remove_task},
     {"queue.cancel", cancel},
     {"queue.result", result},
+    {"queue.events", events},
     {"queue.reschedule", reschedule},
     {"queue.consumers", consumers},
     {"queue.stats", stats},

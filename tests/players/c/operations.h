@@ -77,6 +77,7 @@ json_t *list(actor *self, json_t *request);
 json_t *remove_task(actor *self, json_t *request);
 json_t *cancel(actor *self, json_t *request);
 json_t *result(actor *self, json_t *request);
+json_t *events(actor *self, json_t *request);
 json_t *reschedule(actor *self, json_t *request);
 json_t *stats(actor *self, json_t *request);
 json_t *consumers(actor *self, json_t *request);

@@ -149,7 +149,7 @@ json_t *shown_consumer(const stanchion_consumer *one) {
 }
 
 json_t *shown_stats(const stanchion_stats *stats) {
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:b, s:I, s:I}", "scheduled",
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:b, s:I, s:I, s:I}", "scheduled",
                    (json_int_t)stats->scheduled, "ready", (json_int_t)stats->ready, "claimed",
                    (json_int_t)stats->claimed, "dead", (json_int_t)stats->dead, "successors",
                    (json_int_t)stats->successors, "paused", stats->paused, "waiters", (json_int_t)stats->waiters, "next_due_ms",
@@ -158,5 +158,5 @@ json_t *shown_stats(const stanchion_stats *stats) {
                    "max_len", maybe_number(stats->max_len, NOT_GIVEN), "dead_max", (json_int_t)stats->dead_max,
                    "dead_age_ms", (json_int_t)stats->dead_age_ms, "dead_bytes", (json_int_t)stats->dead_bytes,
                    "intake", stats->intake, "schedules", (json_int_t)stats->schedules, "schedules_late_ms",
-                   (json_int_t)stats->schedules_late_ms);
+                   (json_int_t)stats->schedules_late_ms, "events", (json_int_t)stats->events);
 }
