@@ -9,6 +9,7 @@ use crate::base::wake::{Place, locked};
 use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::{ClaimMachine, ClaimParams, Claimed};
+use crate::engine::schedule::FiredSchedule;
 use crate::protocol::{
     self, MAX_BATCH, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled,
 };
@@ -152,6 +153,8 @@ pub(crate) struct Batch {
     /// The result of each.
     results: Vec<Answered>,
     request: Settle,
+    /// What the claim that they travelled with has fired.
+    pub(crate) fired: Vec<FiredSchedule>,
 }
 
 impl Batch {
@@ -175,7 +178,7 @@ impl Batch {
                 Err(error) => Answered::Known(Err(error)),
             });
         }
-        Ok(Self { verdicts, results, request: Settle { items: items.into() } })
+        Ok(Self { verdicts, results, request: Settle { items: items.into() }, fired: Vec::new() })
     }
 
     /// The request; `None` if nothing is left to send.

@@ -52,7 +52,7 @@ const CONNECT = [
 const LIST = ['max', 'page', 'prefix', 'payloads']
 const DEAD = ['ids', 'count', 'reason', 'prefix', 'older_than_ms']
 const LIST_SCHEDULES = ['page', 'max']
-const SETTINGS = ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake']
+const SETTINGS = ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events']
 
 /** A request's arguments, under the names of the package. */
 function options(request, names) {
@@ -133,6 +133,8 @@ const shownSchedule = found => ({
   last_task: found.lastTask, priority: found.priority, max_attempts: found.maxAttempts, expires_ms: found.expiresMs,
   size: found.size
 })
+
+const shownEvent = ({ at, version, ...event }) => ({ ...event, at_ms: millis(at), version: whole(version) })
 
 const shownPage = (items, next) => ({ items, next: whole(next) })
 
@@ -366,6 +368,13 @@ const OPERATIONS = {
     const { outcome, result, version, reason } = await actor.queue(request).result(special(request.id), given)
     return { outcome, result: result && hex(result), version: whole(version), reason }
   },
+  'queue.events': async (actor, request) => {
+    const events = []
+    for await (const event of actor.queue(request).events({ waitMs: 0, ...options(request, ['after', 'wait_ms']) })) {
+      events.push(shownEvent(event))
+    }
+    return events
+  },
   'queue.reschedule': async (actor, request) => {
     const { outcome } = await actor.queue(request).reschedule(special(request.id), special(request.due_ms))
     return { outcome }
@@ -379,7 +388,7 @@ const OPERATIONS = {
       successors: found.successors, paused: found.paused, waiters: found.waiters, next_due_ms: found.nextDueMs, enqueued: found.enqueued,
       acked: found.acked, retried: found.retried, died: found.died, max_len: settings.maxLen,
       dead_max: settings.deadMax, dead_age_ms: settings.deadAgeMs, dead_bytes: settings.deadBytes,
-      intake: settings.intake, schedules: found.schedules, schedules_late_ms: found.schedulesLateMs
+      intake: settings.intake, events: settings.events, schedules: found.schedules, schedules_late_ms: found.schedulesLateMs
     }
   },
   'queue.pause': (actor, request) => actor.queue(request).pause(),

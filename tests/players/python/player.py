@@ -13,8 +13,8 @@ from stanchion import testing
 
 from arguments import CACHED, CLAIM, DEAD, LIST, LOCK, SCHEDULE, TASK, Arguments, seconds, special
 from shown import (
-    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_result,
-    shown_schedule, shown_task, shown_waiter)
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_event, shown_holder, shown_lease, shown_page,
+    shown_result, shown_schedule, shown_task, shown_waiter)
 
 CLOCK = testing.Clock()
 
@@ -248,9 +248,10 @@ class Actor:
             "enqueued": found.enqueued, "acked": found.acked, "retried": found.retried, "died": found.died,
             "max_len": found.max_len, "dead_max": found.dead_max, "dead_age_ms": milliseconds(found.dead_age),
             "dead_bytes": found.dead_bytes, "intake": found.intake,
-            # The release before has none.
+            # The release before has none of these.
             **({"schedules": found.schedules, "schedules_late_ms": milliseconds(found.schedules_late)}
-               if hasattr(found, "schedules") else {})}
+               if hasattr(found, "schedules") else {}),
+            **({"events": found.events} if hasattr(found, "events") else {})}
 
     def sync_schedules(self, request):
         schedules = [stanchion.Schedule(**Arguments(told, *SCHEDULE)) for told in request["schedules"]]
@@ -355,6 +356,8 @@ OPERATIONS = {
     "queue.remove": Actor.remove,
     "queue.cancel": of_queue("cancel", ("id",), lambda done: {"outcome": done.outcome}),
     "queue.result": of_queue("result", ("id", "version", "wait_ms"), shown_result),
+    "queue.events": lambda actor, request: [
+        shown_event(event) for event in actor.queue(request).events(**{"wait": 0, **Arguments(request, "after", "wait_ms")})],
     "queue.reschedule": Actor.reschedule,
     "queue.consumers": lambda actor, request: [vars(one) for one in actor.queue(request).consumers()],
     "queue.stats": Actor.stats,
@@ -363,7 +366,7 @@ OPERATIONS = {
     "queue.kick": of_queue("kick", DEAD),
     "queue.remove_dead": of_queue("remove_dead", DEAD),
     "queue.purge": of_queue("purge"),
-    "queue.configure": of_queue("configure", ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake")),
+    "queue.configure": of_queue("configure", ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake", "events")),
     "queue.schedule": of_queue("schedule", SCHEDULE, lambda outcome: {"outcome": str(outcome)}),
     "queue.sync_schedules": Actor.sync_schedules,
     "queue.get_schedule": of_queue("get_schedule", ("id",), lambda found: found and shown_schedule(found)),

@@ -73,6 +73,12 @@ def shown_result(found):
     return {**vars(found), "result": None if found.result is None else found.result.hex()}
 
 
+def shown_event(event):
+    return {
+        "number": event.number, "at_ms": milliseconds(event.at), "what": event.what, "id": event.id, "version": event.version,
+        "attempt": event.attempt, "reason": event.reason, "missed": event.missed}
+
+
 def shown_enqueued(done):
     if isinstance(done, stanchion.StanchionError):
         return {"error": failure(done)}

@@ -1,12 +1,14 @@
 //! Queues on `memory:` with a clock that the test moves: what takes long, and to the millisecond.
 
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use stanchion::{ErrorKind, LossReason, OnDuplicate, Outcome, Retry, Task, TaskState};
-use stanchion_tests::faces::AnyQueue;
+use stanchion::{ErrorKind, LossReason, Missed, OnDuplicate, Outcome, Retry, Schedule, Task, TaskState};
+use stanchion_tests::faces::{AnyQueue, Stop};
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::queue_support::{assert_nothing, census, claimer, ids, kind, leased, plain, put, take, take_for};
+use crate::queue_worker::{lines, start};
 use crate::{ms, secs};
 
 /// The store's time.
@@ -46,6 +48,20 @@ on_both_faces! {
             assert_eq!(claim.id(), id);
             claim.ack().unwrap();
         }
+    }
+
+    fn a_worker_says_what_was_missed_while_nobody_worked(fixture) {
+        let queue = fixture.one.queue("q");
+        for (id, missed) in [("last", Missed::Last), ("skip", Missed::Skip), ("all", Missed::All(99))] {
+            queue.schedule(Schedule::new(id, "every 1h").missed(missed)).unwrap();
+        }
+        fixture.clock.advance(secs(10 * 3_600 + 1_800));
+        let (send, told) = mpsc::channel();
+        let worker = queue.worker(&Stop::default(), |_| Ok(())).until_empty().on_event(lines(send));
+        assert_eq!(start(worker).join(), [11, 0, 0, 0], "one of last, ten of all");
+        let mut told: Vec<String> = told.iter().filter(|line| line.contains("missed")).collect();
+        told.sort();
+        assert_eq!(told, ["last missed 9, fired 1, late by 1800s", "skip missed 10, fired 0, late by 0ns"]);
     }
 
     fn a_claims_lease_has_its_margin_and_its_store_the_full_time(fixture) {

@@ -40,6 +40,9 @@ pub(crate) fn lines(send: Sender<String>) -> impl Fn(&WorkerEvent<'_>) + Send + 
             WorkerEvent::Stuck { id, attempt, free } => format!("stuck {id} {attempt}, {free} free"),
             // It has a test of its own: when there is nothing for a moment is up to the store's speed.
             WorkerEvent::Empty => return,
+            WorkerEvent::SlotsMissed { schedule, missed, fired, late } => {
+                format!("{schedule} missed {missed}, fired {fired}, late by {late:?}")
+            }
             WorkerEvent::StoreFailed { error } => format!("store failed: {error}"),
             WorkerEvent::StoreBack { .. } => "store back".into(),
             _ => "unknown".into(),

@@ -140,6 +140,7 @@ impl Queue {
         let claimed = claim(claiming, turn).await.inspect_err(|error| batch.failed(error));
         let (deliveries, claimed) = claimed?;
         batch.settled(&claimed.settled, false);
+        batch.fired = claimed.fired.into_iter().map(|(_, fired)| fired).collect();
         Ok(deliveries.into_iter().map(Claim::new).collect())
     }
 

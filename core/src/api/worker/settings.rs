@@ -11,6 +11,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::TaskId;
 use crate::engine::Jitter;
 use crate::engine::loss::LossReason;
+use crate::engine::schedule::FiredSchedule;
 use crate::engine::worker::{Event, Finished, HandlerEnd, Job, WorkerMachine, WorkerTerms};
 use crate::protocol::{self, Receipt, Settled};
 use crate::queue::claim_calls::{Batch, Verdict};
@@ -81,6 +82,17 @@ pub enum WorkerEvent<'a> {
         attempt: u32,
         /// How many more handlers can run. With none, this worker does nothing any more.
         free: usize,
+    },
+    /// Slots of a schedule were past when somebody worked on the queue again, and as the schedule says some of them got no task.
+    SlotsMissed {
+        /// The schedule's id.
+        schedule: &'a str,
+        /// How many were not fired; 1,000 at most each time that somebody looks.
+        missed: u64,
+        /// How many were fired all the same.
+        fired: u64,
+        /// How late the last of these was.
+        late: Duration,
     },
     /// All tasks that were taken are settled, and there are no more for now.
     Empty,
@@ -211,6 +223,14 @@ impl WorkerSettings {
         batch: Batch,
         error: Option<&Error>,
     ) -> (Vec<Verdict>, bool) {
+        for FiredSchedule { id, missed, tasks, late, .. } in batch.fired.iter().filter(|one| one.missed > 0) {
+            self.tell(&WorkerEvent::SlotsMissed {
+                schedule: id,
+                missed: *missed,
+                fired: *tasks,
+                late: *late,
+            });
+        }
         let may_pass = error.is_none_or(Error::is_retryable_settle);
         let mut again = Vec::new();
         for (verdict, result) in batch.results() {
