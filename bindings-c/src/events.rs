@@ -30,6 +30,8 @@ pub enum stanchion_event_kind {
     STANCHION_EVENT_STUCK = 7,
     /// The store answers again, after STORE_FAILED; the reason is after how long.
     STANCHION_EVENT_STORE_BACK = 8,
+    /// Slots of the schedule with this id were missed while nobody worked on the queue: the reason says how many.
+    STANCHION_EVENT_SLOTS_MISSED = 9,
 }
 
 /// Something that happened. Texts end with a NUL.
@@ -87,6 +89,10 @@ impl Event {
             WorkerEvent::Lost { id, attempt } => (kinds::STANCHION_EVENT_LOST, id, attempt, ""),
             WorkerEvent::Stuck { id, attempt, .. } => (kinds::STANCHION_EVENT_STUCK, id, attempt, ""),
             WorkerEvent::Empty => (kinds::STANCHION_EVENT_EMPTY, "", 0, ""),
+            WorkerEvent::SlotsMissed { schedule, missed, fired, .. } => {
+                text = format!("nobody worked on the queue: {missed} slots were missed, {fired} fired late");
+                (kinds::STANCHION_EVENT_SLOTS_MISSED, schedule, 0, &*text)
+            }
             WorkerEvent::StoreFailed { error } => {
                 text = error.to_string();
                 (kinds::STANCHION_EVENT_STORE_FAILED, "", 0, &*text)

@@ -165,6 +165,15 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
         if (run !== undefined) this.emit('stuck', run.claim)
         break
       }
+      case 'missed': {
+        const [id, missed, fired] = [news.id as string, news.missed as number, news.fired as number]
+        if (!this.emit('slotsMissed', id, missed, fired)) {
+          console.error(
+            `stanchion: queue '${this.queue}': schedule ${JSON.stringify(id)}: nobody worked on the queue: ` +
+            `${missed} slots were missed, ${fired} fired late`)
+        }
+        break
+      }
       case 'empty':
         this.emit('empty')
         break

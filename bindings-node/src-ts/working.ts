@@ -78,6 +78,11 @@ export interface WorkerEvents<Json = any> {
   lost: [task: Claim<Json>]
   /** The handler's signal was aborted 2 s ago, and it goes on. Until it ends, the worker does one less at a time. */
   stuck: [task: Claim<Json>]
+  /**
+   * So many slots of a schedule were missed while nobody worked on the queue; as it says, so many of them were fired late. Without
+   * a listener, it is written to stderr.
+   */
+  slotsMissed: [schedule: string, missed: number, fired: number]
   /** All tasks that were taken are settled, and there are no more for now. */
   empty: []
   /**

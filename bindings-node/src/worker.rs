@@ -20,8 +20,8 @@ type Said = Result<(), String>;
 type Replies = Arc<Mutex<HashMap<u32, oneshot::Sender<Said>>>>;
 
 /// What a worker tells: "task" (a run begins: its number and claim), "gone" (the run is to end: its claim was lost, or
-/// the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "empty";
-/// "error".
+/// the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "missed" (of a
+/// schedule by its id: how many slots, and how many were fired); "empty"; "error"; "back".
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct News {
@@ -35,6 +35,8 @@ pub struct News {
     pub failure: Option<Failure>,
     /// In milliseconds.
     pub after: Option<f64>,
+    pub missed: Option<f64>,
+    pub fired: Option<f64>,
 }
 
 fn news(event: WorkerEvent<'_>) -> Option<News> {
@@ -48,6 +50,13 @@ fn news(event: WorkerEvent<'_>) -> Option<News> {
         WorkerEvent::Dead { id, attempt, reason } => of("dead", id, attempt, Some(reason)),
         WorkerEvent::Lost { id, attempt } => of("lost", id, attempt, None),
         WorkerEvent::Stuck { id, attempt, .. } => of("stuck", id, attempt, None),
+        WorkerEvent::SlotsMissed { schedule, missed, fired, .. } => Some(News {
+            what: "missed",
+            id: Some(schedule.to_owned()),
+            missed: Some(missed as f64),
+            fired: Some(fired as f64),
+            ..News::default()
+        }),
         WorkerEvent::Empty => Some(News { what: "empty", ..News::default() }),
         WorkerEvent::StoreFailed { error } => {
             Some(News { what: "error", failure: Some(error.into()), ..News::default() })

@@ -205,6 +205,7 @@ final class Worker
             WorkerEventKind::Lost => "the claim on task \"$event->id\" was lost",
             WorkerEventKind::Stuck => "the handler of task \"$event->id\" was asked to end, and is still running",
             WorkerEventKind::StoreFailed, WorkerEventKind::StoreBack => $event->reason,
+            WorkerEventKind::SlotsMissed => "schedule \"$event->id\": $event->reason",
             WorkerEventKind::UnknownKind => "task \"$event->id\": $event->reason",
             default => null,
         };

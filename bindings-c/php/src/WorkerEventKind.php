@@ -23,13 +23,15 @@ enum WorkerEventKind: string
     case Stuck = 'stuck';
     /** The store answers again, after StoreFailed; the reason is after how long. */
     case StoreBack = 'store_back';
+    /** Slots of the schedule with this id were missed while nobody worked on the queue: the reason says how many. */
+    case SlotsMissed = 'slots_missed';
     /** Something that this package does not know. */
     case Other = 'other';
     /** The Router has no handler for the task's kind, or it has none: it was put back, and no attempt counts. */
     case UnknownKind = 'unknown_kind';
 
     /** So many of the first ones are told by the library. */
-    private const NATIVE = 8;
+    private const NATIVE = 9;
 
     /** @internal */
     public static function fromNative(int $number): self

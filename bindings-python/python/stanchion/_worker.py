@@ -149,6 +149,8 @@ class WorkerFacts:
                 log.error(
                     "the handler of task %r of queue %r was asked to end, and is still running: %s",
                     event.id, self._queue.name, event.reason)
+            elif event.what == "slots_missed":
+                log.warning("schedule %r of queue %r: %s", event.id, self._queue.name, event.reason)
             else:
                 log.warning("queue %r: %s", self._queue.name, event.reason)
             if self._on_event is not None:

@@ -47,6 +47,10 @@ impl Events {
             WorkerEvent::Stuck { id, attempt, free } => {
                 ("stuck", id.to_owned(), attempt, format!("{free} more tasks can run beside it"))
             }
+            WorkerEvent::SlotsMissed { schedule, missed, fired, .. } => {
+                let said = format!("nobody worked on the queue: {missed} slots were missed, {fired} fired late");
+                ("slots_missed", schedule.to_owned(), 0, said)
+            }
             WorkerEvent::StoreFailed { error } => ("store_failed", String::new(), 0, error.to_string()),
             WorkerEvent::StoreBack { after } => {
                 let said = format!("the store answers again, after {:.1} s", after.as_secs_f64());

@@ -54,6 +54,9 @@ impl Tally {
             WorkerEvent::Stuck { id, .. } => {
                 report.note(&format!("task {id:?}: its command was asked to end, and is still running"));
             }
+            WorkerEvent::SlotsMissed { schedule, missed, fired, .. } => report.note(&format!(
+                "schedule {schedule:?}: nobody worked on the queue: {missed} slots were missed, {fired} fired late"
+            )),
             WorkerEvent::StoreFailed { error } => report.note(&format!("{error}; trying again")),
             WorkerEvent::StoreBack { after } => {
                 report.note(&format!("the store answers again, after {:.1} s", after.as_secs_f64()));

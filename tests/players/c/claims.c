@@ -95,7 +95,8 @@ static json_t *shown_events(actor *self, stanchion_worker worker) {
   stanchion_worker_event event = {.struct_size = sizeof event};
   stanchion_error *error = NULL;
   while (CHECK(stanchion_worker_get_event(worker, &event, &error)) == STANCHION_OK) {
-    const char *what = event.kind == STANCHION_EVENT_DEAD ? "dead" : event.kind == STANCHION_EVENT_LOST ? "lost" : NULL;
+    const char *what = event.kind == STANCHION_EVENT_DEAD ? "dead" : event.kind == STANCHION_EVENT_LOST ? "lost"
+                       : event.kind == STANCHION_EVENT_SLOTS_MISSED ? "slots_missed" : NULL;
     if (what != NULL) json_array_append_new(shown, json_pack("{s:s, s:s}", "what", what, "id", event.id));
   }
   return shown;

@@ -222,6 +222,7 @@ class Actor {
       handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms', 'timeout_ms', 'grace_ms']) })
     worker.on('dead', task => events.push({ what: 'dead', id: task.id }))
     worker.on('lost', task => events.push({ what: 'lost', id: task.id }))
+    worker.on('slotsMissed', id => events.push({ what: 'slots_missed', id }))
     worker.on('failed', () => {})
     worker.on('error', () => {})
     const { completed, failed, dead, lost } = await worker.finished

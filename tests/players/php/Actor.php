@@ -188,7 +188,7 @@ final class Actor
             };
         };
         $note = static function (WorkerEvent $event) use (&$events): void {
-            if ($event->kind === WorkerEventKind::Dead || $event->kind === WorkerEventKind::Lost) {
+            if (in_array($event->kind, [WorkerEventKind::Dead, WorkerEventKind::Lost, WorkerEventKind::SlotsMissed], true)) {
                 $events[] = ['what' => $event->kind->value, 'id' => $event->id];
             }
         };

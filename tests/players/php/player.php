@@ -107,6 +107,10 @@ $operations = [
         ['outcome' => $actor->queue($request)->cancel(special($request['id']))->value],
     'queue.result' => fn (Actor $actor, array $request) =>
         shownResult($actor->queue($request)->result(...arguments($request, ['id', 'version', 'wait_ms']))),
+    'queue.events' => fn (Actor $actor, array $request) => array_map(
+        shownEvent(...),
+        iterator_to_array($actor->queue($request)->events(...arguments($request + ['wait_ms' => 0], ['after', 'wait_ms'])), false),
+    ),
     'queue.consumers' => fn (Actor $actor, array $request) => array_map(
         get_object_vars(...),
         $actor->queue($request)->consumers(),
@@ -120,7 +124,7 @@ $operations = [
         $actor->queue($request)->removeDead(...arguments($request, DEAD)),
     'queue.purge' => fn (Actor $actor, array $request) => $actor->queue($request)->purge(),
     'queue.configure' => fn (Actor $actor, array $request) => $actor->queue($request)->configure(
-        ...arguments($request, ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake'])),
+        ...arguments($request, ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events'])),
     'queue.schedule' => fn (Actor $actor, array $request) =>
         ['outcome' => $actor->queue($request)->schedule(...arguments($request, SCHEDULE))->value],
     'queue.sync_schedules' => fn (Actor $actor, array $request) => get_object_vars($actor->queue($request)->syncSchedules(

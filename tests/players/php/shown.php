@@ -13,6 +13,7 @@ use Stanchion\Lease;
 use Stanchion\Missed;
 use Stanchion\Queue;
 use Stanchion\ScheduleInfo;
+use Stanchion\TaskEvent;
 use Stanchion\TaskFailure;
 use Stanchion\TaskInfo;
 use Stanchion\TaskResult;
@@ -75,6 +76,14 @@ function shownResult(TaskResult $found): array
     ];
 }
 
+function shownEvent(TaskEvent $event): array
+{
+    return [
+        'number' => $event->number, 'at_ms' => millis($event->at), 'what' => $event->what->value, 'id' => $event->id,
+        'version' => $event->version, 'attempt' => $event->attempt, 'reason' => $event->reason, 'missed' => $event->missed,
+    ];
+}
+
 function shownClaim(Claim $claim): array
 {
     return [
@@ -124,6 +133,7 @@ function stats(Queue $queue): array
         'retried' => $found->retried, 'died' => $found->died, 'max_len' => $found->maxLen,
         'dead_max' => $found->deadMax, 'dead_age_ms' => millis($found->deadAge), 'dead_bytes' => $found->deadBytes,
         'intake' => $found->intake, 'schedules' => $found->schedules, 'schedules_late_ms' => millis($found->schedulesLate),
+        'events' => $found->events,
     ];
 }
 

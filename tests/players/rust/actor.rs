@@ -172,6 +172,9 @@ impl Actor {
             .on_event(move |event| match event {
                 WorkerEvent::Dead { id, .. } => note(&told, json!({ "what": "dead", "id": id })),
                 WorkerEvent::Lost { id, .. } => note(&told, json!({ "what": "lost", "id": id })),
+                WorkerEvent::SlotsMissed { schedule, .. } => {
+                    note(&told, json!({ "what": "slots_missed", "id": schedule }))
+                }
                 _ => {}
             });
         if request.0.contains_key("concurrency") {
