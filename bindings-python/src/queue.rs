@@ -1,9 +1,9 @@
 //! Queues.
 
 use pyo3::prelude::*;
-use stanchion::{ListOptions, QueueConfig, Version, blocking};
+use stanchion::{ListOptions, MAX_TTL, QueueConfig, Version, blocking};
 
-use crate::args::{Flag, Seconds, State, Text, Wall, Whole};
+use crate::args::{Flag, Seconds, State, Text, Wall, Whole, span};
 use crate::bridge::Bridge;
 use crate::call::call;
 use crate::claim::{Delivered, Taken, taken};
@@ -32,6 +32,9 @@ faces! {
         fn cancel(id: Text) |queue| queue.cancel(&id.0);
         fn result(id: Text, version: Option<Whole>, wait: Seconds)
             |queue| queue.result(&id.0, version.map(|version| Version::new(version.0)), wait.0);
+        // Without a wait the longest one, after which the package asks again.
+        fn events(after: Option<Whole>, wait: Option<Seconds>)
+            |queue| queue.events(after.map(|after| after.0), span(wait).unwrap_or(MAX_TTL));
         fn reschedule(id: Text, due: Wall) |queue| queue.reschedule(&id.0, due.0);
         fn kick(dead: DeadTasks) |queue| queue.kick(dead.0);
         fn remove_dead(dead: DeadTasks) |queue| queue.remove_dead(dead.0);
@@ -45,8 +48,9 @@ faces! {
             dead_max: Option<Whole>,
             dead_age: Option<Seconds>,
             dead_bytes: Option<Whole>,
-            intake: Option<Flag>
-        ) |queue| queue.configure(settings(max_len, dead_max, dead_age, dead_bytes, intake));
+            intake: Option<Flag>,
+            events: Option<Whole>
+        ) |queue| queue.configure(settings(max_len, dead_max, dead_age, dead_bytes, intake, events));
         fn schedule(schedule: Schedule) |queue| queue.schedule(schedule.0);
         fn sync_schedules(owner: Text, generation: Whole, items: Vec<Schedule>)
             |queue| queue.sync_schedules(&owner.0, generation.0, schedules(items));
@@ -143,6 +147,7 @@ fn settings(
     dead_age: Option<Seconds>,
     dead_bytes: Option<Whole>,
     intake: Option<Flag>,
+    events: Option<Whole>,
 ) -> QueueConfig {
     let mut settings = QueueConfig::new();
     if let Some((max_len,)) = max_len {
@@ -159,6 +164,9 @@ fn settings(
     }
     if let Some(intake) = intake {
         settings = settings.intake(intake.0);
+    }
+    if let Some(Whole(count)) = events {
+        settings = settings.events(count);
     }
     settings
 }

@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{BoundObject, IntoPyObject};
 use stanchion::{
-    Cancelled, Consumer, Enqueued, Error, Holder, LeaseHandle, LockPage, Missed, Overlap, QueuePage,
-    QueueStats, Removed, Rescheduled, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced, TaskInfo,
-    TaskPage, TaskResult, Waiter,
+    Cancelled, Consumer, Enqueued, Error, EventPage, Holder, LeaseHandle, LockPage, Missed, Overlap,
+    QueuePage, QueueStats, Removed, Rescheduled, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced,
+    TaskEvent, TaskInfo, TaskPage, TaskResult, Waiter,
 };
 
 use crate::error::raise;
@@ -193,6 +193,20 @@ impl IntoPython for TaskResult {
     }
 }
 
+impl IntoPython for TaskEvent {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let Self { number, at, what, id, version, attempt, reason, .. } = self;
+        object(py, (number, wall(at), what.name(), id, version.get(), attempt, reason))
+    }
+}
+
+/// The events, whether some before them are missed, and after which to go on.
+impl IntoPython for EventPage {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.events.into_python(py)?, self.missed, self.cursor))
+    }
+}
+
 impl IntoPython for TaskPage {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         object(py, (self.tasks.into_python(py)?, self.next))
@@ -251,6 +265,7 @@ impl IntoPython for QueueStats {
         fields.set_item("dead_age", self.settings.dead_age.as_secs_f64())?;
         fields.set_item("dead_bytes", self.settings.dead_bytes)?;
         fields.set_item("intake", self.settings.intake)?;
+        fields.set_item("events", self.settings.events)?;
         fields.set_item("schedules", self.schedules)?;
         fields.set_item("schedules_late", self.schedules_late.as_secs_f64())?;
         Ok(fields.into_any().unbind())

@@ -105,12 +105,15 @@ def test_timeouts(run, url):
     async def main():
         async with aio.connect(url) as client:
             lock = client.lock("a")
+            await client.queue("q").configure(events=10)
             async with lock:
                 for _ in range(3):
                     with pytest.raises(asyncio.TimeoutError):
                         await asyncio.wait_for(lock.acquire(60), 0.05)
                     with pytest.raises(asyncio.TimeoutError):
                         await asyncio.wait_for(client.queue("q").claim(wait=60), 0.05)
+                    with pytest.raises(asyncio.TimeoutError):
+                        await asyncio.wait_for(client.queue("q").events().__anext__(), 0.05)
                 if sys.version_info >= (3, 11):
                     with pytest.raises(TimeoutError):
                         async with asyncio.timeout(0.05), lock.hold(60):

@@ -45,7 +45,7 @@ def calls(client, wait):
         "base": lambda bad: queue.enqueue("x", backoff=stanchion.Exponential(bad)),
         "max of backoff": lambda bad: queue.enqueue("x", backoff=stanchion.Exponential(1, max=bad)),
         "claim timeout": lambda bad: queue.claim(timeout=bad), "worker timeout": lambda bad: queue.worker(print, timeout=bad),
-        "result wait": lambda bad: queue.result("x", wait=bad),
+        "result wait": lambda bad: queue.result("x", wait=bad), "events wait": lambda bad: first(queue.events(wait=bad)),
     }
     counts = {
         "priority": lambda bad: queue.enqueue("x", priority=bad), "max": lambda bad: queue.claim(max=bad),
@@ -61,7 +61,8 @@ def calls(client, wait):
         "list_schedules": lambda bad: queue.list_schedules(max=bad),
         "page of schedules": lambda bad: queue.list_schedules(bad),
         "max_len": lambda bad: queue.configure(max_len=bad), "dead_max": lambda bad: queue.configure(dead_max=bad),
-        "dead_bytes": lambda bad: queue.configure(dead_bytes=bad), "locks": client.locks,
+        "dead_bytes": lambda bad: queue.configure(dead_bytes=bad), "events": lambda bad: queue.configure(events=bad),
+        "after": lambda bad: first(queue.events(after=bad)), "locks": client.locks,
         "queue_names": client.queue_names, "concurrency": lambda bad: queue.worker(print, concurrency=bad),
     }
     flags = {
@@ -71,6 +72,14 @@ def calls(client, wait):
         "paused": lambda bad: queue.schedule("x", "@daily", paused=bad),
     }
     return lease, claim, [(NO_TIMES, times), (NO_COUNTS, counts), (NO_FLAGS, flags)]
+
+
+def first(iterator):
+    """The first one, now or to be awaited."""
+    async def awaited():
+        return await iterator.__anext__()
+
+    return next(iterator) if hasattr(iterator, "__next__") else awaited()
 
 
 async def later(claim=None):

@@ -123,14 +123,16 @@ def test_a_client_of_asyncio_that_is_closed_ends_what_waits(url):
     async def main():
         async with aio.connect(url) as other:
             await other.lock("a").acquire()
+            await other.queue("q").configure(events=10)
             client = await aio.connect(url)
             waiting = [asyncio.ensure_future(client.lock("a").acquire(wait=60)) for _ in range(3)]
             waiting.append(asyncio.ensure_future(client.queue("q").claim(wait=60)))
+            waiting.append(asyncio.ensure_future(client.queue("q").events().__anext__()))
             while (await other.lock("a").holder()).waiters < 3:
                 await asyncio.sleep(0)
             await client.close()
             ended = await asyncio.gather(*waiting, return_exceptions=True)
-            assert [type(one) for one in ended] == [stanchion.Closed] * 4
+            assert [type(one) for one in ended] == [stanchion.Closed] * 5
             assert (await other.lock("a").holder()).waiters == 0
 
     asyncio.run(main())

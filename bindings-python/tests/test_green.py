@@ -61,6 +61,14 @@ assert queue.enqueue("task", {"to": "x"}).outcome == "added"
 joined([waiting])
 assert done[0].json == {"to": "x"} and not done[0].lost.wait(0.01)
 done[0].ack()
+queue.configure(events=10)
+told = []
+watching = spawn(lambda: told.extend(event.what for _, event in zip(range(2), queue.events(after=0))))
+sleep(0)
+queue.enqueue("other")
+queue.remove("other")
+joined([watching])
+assert told == ["added", "removed"], told
 computed = []
 def value():
     computed.append(1)

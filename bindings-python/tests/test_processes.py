@@ -40,6 +40,8 @@ def test_ctrl_c_ends_a_wait_and_leaves_nothing(client):
     assert_interruptible(lambda: lock.acquire(wait=60))
     assert_interruptible(lambda: queue.claim(wait=60))
     assert_interruptible(lambda: client.queues(["q", "r"]).claim(wait=60))
+    queue.configure(events=10)
+    assert_interruptible(lambda: list(queue.events()))
     assert_interruptible(lambda: lease.lost.wait(60))
     assert_interruptible(lease.lost.wait)
     assert lock.holder().waiters == 0
@@ -59,7 +61,7 @@ def test_ctrl_c_ends_a_call_to_a_server_that_does_not_answer(redis_url):
     pid = server_of(redis_url)
     calls = [
         lambda: lease.extend(600), lambda: lock.acquire(wait=60), lock.holder, lambda: queue.enqueue("a"), queue.claim,
-        queue.stats, queue.purge, lambda: stanchion.connect(redis_url, timeout=60), client.locks, lease.release]
+        queue.stats, lambda: list(queue.events(wait=0)), queue.purge, lambda: stanchion.connect(redis_url, timeout=60), client.locks, lease.release]
     for call in calls:
         assert lock.locked()  # The store is awake until a moment before it freezes.
         os.kill(pid, signal.SIGSTOP)

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Any, Awaitable, Callable, Dict, List, Optional
+from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterator, List, Optional
 
 import stanchion
 import stanchion.aio
@@ -81,6 +81,19 @@ def runs(queue: stanchion.Queue) -> None:
     print(data, result.json(), cancelled.outcome)
 
 
+def events(queue: stanchion.Queue) -> None:
+    queue.configure(events=10_000)
+    kept: int = queue.stats().events
+    watched: Iterator[stanchion.TaskEvent] = queue.events()
+    for event in queue.events(after=0, wait=timedelta(seconds=1)):
+        at: datetime = event.at
+        reason: Optional[str] = event.reason
+        print(event.number + event.version + event.attempt + kept, at, event.what, event.id, reason, event.missed)
+        event.what = "done"  # type: ignore[misc]
+    queue.events(after="1")  # type: ignore[arg-type]
+    print(next(watched))
+
+
 def functions(queue: stanchion.Queue) -> None:
     @queue.task("send", timeout=timedelta(minutes=1), backoff=stanchion.Exponential(1))
     def send(user: int, template: str = "plain") -> Dict[str, int]:
@@ -153,6 +166,9 @@ async def asynchronous() -> None:
             await claim.ack(b"x")
             result: stanchion.TaskResult = await client.queue("q").result(claim.id, wait=5)
             print(result.outcome, (await client.queue("q").cancel(claim.id)).outcome)
+        watched: AsyncIterator[stanchion.TaskEvent] = client.queue("q").events(after=0, wait=1)
+        async for event in watched:
+            print(event.what)
         print(text)
         await asynchronous_schedules(client.queue("q"))
         await asynchronous_functions(client.queue("q"))

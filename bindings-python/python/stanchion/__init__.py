@@ -15,6 +15,7 @@ from ._errors import (
     LockTimeout, QueueFull, StaleReceipt, StanchionError, StoreUnavailable, Unsupported, WrongType)
 from ._claim import Claim, current_claim
 from ._client import Client, connect
+from ._events import TaskEvent
 from ._kinds import TaskFunction
 from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
@@ -34,8 +35,8 @@ __all__ = [
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
     "Rescheduled", "RwLock", "Schedule", "ScheduleInfo", "ScheduleOutcome", "SchedulePage", "Skip", "StaleReceipt", "StanchionError",
-    "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskFailure", "TaskFunction", "TaskInfo", "TaskPage", "TaskResult", "TaskState",
-    "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect",
+    "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskEvent", "TaskFailure", "TaskFunction", "TaskInfo", "TaskPage", "TaskResult",
+    "TaskState", "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect",
     "current_claim", "testing",
 ]
 

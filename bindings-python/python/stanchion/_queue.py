@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
 
 from . import _stanchion
 from ._around import Around
 from ._claim import Claim
 from ._errors import StanchionError
+from ._events import TaskEvent, task_events
 from ._functions import check_blocking, check_ran
 from ._keywords import refuse
 from ._kinds import TaskFunction, TaskFunctions
@@ -157,6 +158,19 @@ class Queue(ScheduledFunctions, TaskFunctions):
         later one of the id; without it, about any. Waits up to ``wait`` while it is not done."""
         return TaskResult(*self._native.result(id, version, wait))
 
+    def events(self, *, after: Optional[int] = None, wait: Optional[Duration] = None) -> Iterator[TaskEvent]:
+        """What happens to the tasks of the queue, if it keeps events: `configure`. Begins ``after`` the event of this number, with 0
+        at the oldest one that is kept, without it at the next one that happens once the loop has begun. Ends when nothing has
+        happened for ``wait``: 0 only returns what there is, None waits for ever.
+
+        Events report that something happened, and not what is: a program that acts on tasks claims them. `purge` has none.
+        """
+        while True:
+            found, missed, after = self._native.events(after, wait)
+            yield from task_events(found, missed)
+            if not found and wait is not None:
+                return
+
     def reschedule(self, id: str, due: Time) -> Rescheduled:
         """Give a waiting task another due time."""
         outcome, moved = self._native.reschedule(id, seconds_since_1970(due))
@@ -221,10 +235,12 @@ class Queue(ScheduledFunctions, TaskFunctions):
         dead_age: Optional[Duration] = None,
         dead_bytes: Optional[int] = None,
         intake: Optional[bool] = None,
+        events: Optional[int] = None,
     ) -> None:
-        """Change settings; what is not given stays. ``max_len=None`` takes the limit away."""
+        """Change settings; what is not given stays. ``max_len=None`` takes the limit away. ``events`` is how many of the last events
+        are kept, for `events` (0, none; 100,000 at most)."""
         limit = None if isinstance(max_len, _Unset) else (max_len,)
-        self._native.configure(limit, dead_max, dead_age, dead_bytes, intake)
+        self._native.configure(limit, dead_max, dead_age, dead_bytes, intake, events)
 
     def schedule(
         self,

@@ -320,6 +320,7 @@ class QueueStats:
     dead_age: float
     dead_bytes: int
     intake: bool
+    events: int
     schedules: int
     schedules_late: float
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Awaitable, Callable, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
 
 from .. import _stanchion
 from .._errors import StanchionError
+from .._events import TaskEvent, task_events
 from .._functions import check_ran
 from .._keywords import refuse
 from .._running import Backoff, TaskCancelled, TaskResult
@@ -147,6 +148,15 @@ class Queue(ScheduledFunctions, TaskFunctions):
         """What became of a task: its result, or why it is dead. Waits up to ``wait`` while it is not done."""
         return TaskResult(*await call(self._native.result, id, version, wait))
 
+    async def events(self, *, after: Optional[int] = None, wait: Optional[Duration] = None) -> AsyncIterator[TaskEvent]:
+        """What happens to the tasks of the queue, for `async for`: ``after`` an event, until nothing happens for ``wait``."""
+        while True:
+            found, missed, after = await call(self._native.events, after, wait)
+            for event in task_events(found, missed):
+                yield event
+            if not found and wait is not None:
+                return
+
     async def reschedule(self, id: str, due: Time) -> Rescheduled:
         """Give a waiting task another due time."""
         outcome, moved = await call(self._native.reschedule, id, seconds_since_1970(due))
@@ -212,10 +222,11 @@ class Queue(ScheduledFunctions, TaskFunctions):
         dead_age: Optional[Duration] = None,
         dead_bytes: Optional[int] = None,
         intake: Optional[bool] = None,
+        events: Optional[int] = None,
     ) -> None:
         """Change settings; what is not given stays. ``max_len=None`` takes the limit away."""
         limit = None if isinstance(max_len, _Unset) else (max_len,)
-        await call(self._native.configure, limit, dead_max, dead_age, dead_bytes, intake)
+        await call(self._native.configure, limit, dead_max, dead_age, dead_bytes, intake, events)
 
     async def schedule(
         self,
