@@ -132,6 +132,13 @@ export interface EnqueuedOrNot {
   failure?: Failure
 }
 
+/** Some events, whether others before them are missed, and after which to go on. */
+export interface EventPage {
+  events: Array<TaskEvent>
+  missed: boolean
+  cursor: number
+}
+
 /** What is known about an error. */
 export interface Failure {
   kind: string
@@ -218,6 +225,8 @@ export class Queue {
   remove(bridge: Bridge, call: number, id: Text, version?: Whole | undefined | null): void
   cancel(bridge: Bridge, call: number, id: Text): void
   result(bridge: Bridge, call: number, id: Text, version?: Whole | undefined | null, wait?: Millis | undefined | null): void
+  /** Without a wait the longest one, after which the package asks again. */
+  events(bridge: Bridge, call: number, after?: Whole | undefined | null, wait?: Millis | undefined | null): void
   reschedule(bridge: Bridge, call: number, id: Text, due: Wall): void
   kick(bridge: Bridge, call: number, dead: DeadTasks): void
   removeDead(bridge: Bridge, call: number, dead: DeadTasks): void
@@ -227,7 +236,7 @@ export class Queue {
   resume(bridge: Bridge, call: number): void
   purge(bridge: Bridge, call: number): void
   /** `limit` says whether `max_len` is to be changed, too: that it is absent is a value. */
-  configure(bridge: Bridge, call: number, limit: boolean, maxLen?: Whole | undefined | null, deadMax?: Whole | undefined | null, deadAge?: Millis | undefined | null, deadBytes?: Whole | undefined | null, intake?: Flag | undefined | null): void
+  configure(bridge: Bridge, call: number, limit: boolean, maxLen?: Whole | undefined | null, deadMax?: Whole | undefined | null, deadAge?: Millis | undefined | null, deadBytes?: Whole | undefined | null, intake?: Flag | undefined | null, events?: Whole | undefined | null): void
   schedule(bridge: Bridge, call: number, schedule: Schedule): void
   syncSchedules(bridge: Bridge, call: number, owner: Text, generation: Whole, schedules: Array<Schedule>): void
   getSchedule(bridge: Bridge, call: number, id: Text): void
@@ -259,6 +268,7 @@ export interface QueueStats {
   deadAge: number
   deadBytes: number
   intake: boolean
+  events: number
 }
 
 /** Queues that are claimed from together. */
@@ -346,6 +356,17 @@ export class Task {
   constructor(id?: Text | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, delay?: Millis | undefined | null, due?: Wall | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, policy?: Text | undefined | null, policyTime?: Millis | undefined | null, kind?: Text | undefined | null, timeout?: Millis | undefined | null, backoff?: Text | undefined | null, keepResult?: Millis | undefined | null)
   /** Fails for what `enqueue` would refuse. */
   check(): void
+}
+
+/** Something that happened to a task; `at` is milliseconds since 1970. */
+export interface TaskEvent {
+  number: number
+  at: number
+  what: string
+  id: string
+  version: bigint
+  attempt: number
+  reason?: string
 }
 
 /** A failed attempt; `at` is milliseconds since 1970. */

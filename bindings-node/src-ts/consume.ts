@@ -1,6 +1,7 @@
 import { checkSignal, offAbort, onAbort, watch } from './bridge.js'
 import { Claim } from './claim.js'
 import { InvalidArgumentError, detailsOf, type About } from './errors.js'
+import { CLOSED, closable, waiting, type Loop } from './loop.js'
 import type { ClaimOptions } from './queue.js'
 import { checkOptions, shown } from './values.js'
 
@@ -16,32 +17,16 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ConsumeOptions>(
 /** How long one call waits for tasks; then the next one goes on waiting. */
 const WAIT_MS = 30_000
 
-/** Why a wait ends whose iterator was closed. */
-const CLOSED = Symbol('closed')
-
 type Claiming<Json> = (options: ClaimOptions) => Promise<Claim<Json>[]>
-type Loop<Json> = AsyncGenerator<Claim<Json>, void, undefined>
 
 /** Claims one by one; not more at a time than may be out. What nobody took goes back at the end. */
-export function consume<Json>(claim: Claiming<Json>, about: About, options?: ConsumeOptions): Loop<Json> {
-  const end = new AbortController()
-  const loop = take(claim, end, about, options)
-  const { return: close, throw: fail } = loop
-  // A generator does either when its wait is over; and that may be never.
-  loop.return = value => {
-    end.abort(CLOSED)
-    return close.call(loop, value)
-  }
-  loop.throw = error => {
-    end.abort(CLOSED)
-    return fail.call(loop, error)
-  }
-  return loop
+export function consume<Json>(claim: Claiming<Json>, about: About, options?: ConsumeOptions): Loop<Claim<Json>> {
+  return closable(end => take(claim, end, about, options))
 }
 
 async function* take<Json>(
   claim: Claiming<Json>, end: AbortController, about: About, options: ConsumeOptions = {}
-): Loop<Json> {
+): Loop<Claim<Json>> {
   checkOptions(options, OPTIONS, about)
   const { concurrency = 1, signal, leaseMs, renew, maxRunMs, timeoutMs } = options
   checkSignal(signal, about)
@@ -50,17 +35,13 @@ async function* take<Json>(
       `concurrency is a whole number from 1 on, not ${shown(concurrency)}`, detailsOf(about))
   }
   const out = new Outstanding(concurrency, end.signal)
-  const abort = (): void => end.abort(signal?.reason)
   let found: Claim<Json>[] = []
   try {
     for (;;) {
-      if (signal) onAbort(signal, abort)
-      try {
+      found = await waiting(end, signal, async () => {
         await out.roomForOne()
-        found = await claim({ leaseMs, renew, maxRunMs, timeoutMs, max: out.room(), waitMs: WAIT_MS, signal: end.signal })
-      } finally {
-        if (signal) offAbort(signal, abort)
-      }
+        return claim({ leaseMs, renew, maxRunMs, timeoutMs, max: out.room(), waitMs: WAIT_MS, signal: end.signal })
+      })
       while (found.length > 0) {
         const next = found.shift() as Claim<Json>
         out.add(next)

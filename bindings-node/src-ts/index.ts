@@ -17,6 +17,7 @@ export {
   InvalidArgumentError, LeaseExpiredError, LeaseLostError, LockTimeoutError, QueueFullError, StaleReceiptError,
   StanchionError, StoreUnavailableError, UnsupportedError, WrongTypeError, type ErrorDetails
 } from './errors.js'
+export type { EventsOptions, TaskEvent } from './events.js'
 export { TaskKind, type KindHandler, type KindOptions, type KindTaskOptions } from './kind.js'
 export { Lease, type Loss, type ReleaseOptions } from './lease.js'
 export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions, type Waiter } from './lock.js'

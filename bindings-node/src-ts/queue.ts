@@ -3,6 +3,7 @@ import { Claim, type Verdict } from './claim.js'
 import { consume, type ConsumeOptions } from './consume.js'
 import { deadTasks, type DeadTasks } from './dead.js'
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
+import { events, type EventsOptions, type TaskEvent } from './events.js'
 import { TaskKind, type KindHandler, type KindOptions } from './kind.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
@@ -93,10 +94,12 @@ export interface QueueConfig {
   deadBytes?: number | undefined
   /** Whether plain ZADDs to the queue's key are taken in (Redis only). */
   intake?: boolean | undefined
+  /** How many of the last events are kept, for `Queue.events`; 100,000 at most. 0, as by default: none. */
+  events?: number | undefined
 }
 
 const SETTINGS: ReadonlySet<string> = new Set<keyof QueueConfig>(
-  ['maxLen', 'deadMax', 'deadAgeMs', 'deadBytes', 'intake'])
+  ['maxLen', 'deadMax', 'deadAgeMs', 'deadBytes', 'intake', 'events'])
 
 /** How many tasks there are, what happened so far, and the settings. */
 export interface QueueStats {
@@ -119,7 +122,9 @@ export interface QueueStats {
   schedules: number
   /** For how long a schedule has been due, in milliseconds: more than a moment means that nobody works on the queue. */
   schedulesLateMs: number
-  settings: { maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean }
+  settings: {
+    maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean, events: number
+  }
 }
 
 /** A process that works on a queue, for people and dashboards: out of date as soon as it is read. */
@@ -285,6 +290,18 @@ export class Queue<Json = any> {
     }, TaskResult.of, options)
   }
 
+  /**
+   * What happens to the tasks of the queue, if it keeps events: `configure`. Without `waitMs` the loop ends by `break`, by its
+   * signal, or by an error. Events report that something happened, and not what is: a program that acts on tasks claims them.
+   * `purge` has none.
+   */
+  events(options?: EventsOptions): AsyncGenerator<TaskEvent, void, undefined> {
+    return events(
+      (after, waitMs, signal) => ask(
+        this, 'events', (queue, bridge, number) => queue.events(bridge, number, after, waitMs), undefined, { signal }),
+      { operation: 'events', on: this }, options)
+  }
+
   /** Give a waiting task another due time. */
   reschedule(id: string, due: Time): Promise<Rescheduled> {
     return ask(
@@ -408,8 +425,8 @@ export class Queue<Json = any> {
     return ask(this, 'configure', (queue, bridge, number) => {
       checkObject(settings, 'settings')
       checkOptions(settings, SETTINGS)
-      const { maxLen, deadMax, deadAgeMs, deadBytes, intake } = settings
-      queue.configure(bridge, number, maxLen !== undefined, maxLen, deadMax, deadAgeMs, deadBytes, intake)
+      const { maxLen, deadMax, deadAgeMs, deadBytes, intake, events } = settings
+      queue.configure(bridge, number, maxLen !== undefined, maxLen, deadMax, deadAgeMs, deadBytes, intake, events)
     }, nothing)
   }
 
@@ -485,11 +502,11 @@ function settled(found: (Native.Failure | null | undefined)[]): (StanchionError 
 }
 
 function stats(found: Native.QueueStats): QueueStats {
-  const { nextDue, schedulesLate, maxLen, deadMax, deadAge, deadBytes, intake, ...counts } = found
+  const { nextDue, schedulesLate, maxLen, deadMax, deadAge, deadBytes, intake, events, ...counts } = found
   return {
     ...counts,
     nextDueMs: nextDue ?? null,
     schedulesLateMs: schedulesLate,
-    settings: { maxLen: maxLen ?? null, deadMax, deadAgeMs: deadAge, deadBytes, intake },
+    settings: { maxLen: maxLen ?? null, deadMax, deadAgeMs: deadAge, deadBytes, intake, events },
   }
 }

@@ -2,13 +2,13 @@
 
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
-use stanchion::{Error, ListOptions, QueueConfig, Receipt, Removed, Rescheduled, Version};
+use stanchion::{Error, ListOptions, MAX_TTL, QueueConfig, Receipt, Removed, Rescheduled, Version};
 
 use crate::bridge::Bridge;
 use crate::claim::{Delivered, Verdict};
-use crate::convert::{Flag, Millis, Text, Wall, Whole, at_once, millis, wall};
+use crate::convert::{Flag, Millis, Text, Wall, Whole, at_once, millis, span, wall};
 use crate::error::Failure;
-use crate::task::{Enqueued, EnqueuedOrNot, Task, TaskInfo, TaskResult, cancelled, infos, state};
+use crate::task::{Enqueued, EnqueuedOrNot, EventPage, Task, TaskInfo, TaskResult, cancelled, infos, state};
 
 /// How to claim.
 #[napi]
@@ -152,6 +152,7 @@ pub struct QueueStats {
     pub dead_age: f64,
     pub dead_bytes: f64,
     pub intake: bool,
+    pub events: f64,
 }
 
 impl From<stanchion::QueueStats> for QueueStats {
@@ -176,6 +177,7 @@ impl From<stanchion::QueueStats> for QueueStats {
             dead_age: millis(stats.settings.dead_age),
             dead_bytes: stats.settings.dead_bytes as f64,
             intake: stats.settings.intake,
+            events: stats.settings.events as f64,
         }
     }
 }
@@ -338,6 +340,20 @@ impl Queue {
         bridge.start(call, async move { queue.result(&id.0, version, wait).await.map(TaskResult::from) })
     }
 
+    /// Without a wait the longest one, after which the package asks again.
+    #[napi]
+    pub fn events(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        after: Option<Whole>,
+        wait: Option<Millis>,
+    ) -> napi::Result<()> {
+        let (queue, wait) = (self.0.clone(), span(wait).unwrap_or(MAX_TTL));
+        let after = after.map(|after| after.0);
+        bridge.start(call, async move { queue.events(after, wait).await.map(EventPage::from) })
+    }
+
     #[napi]
     pub fn reschedule(&self, bridge: Bridge, call: u32, id: Text, due: Wall) -> napi::Result<()> {
         let queue = self.0.clone();
@@ -401,6 +417,7 @@ impl Queue {
         dead_age: Option<Millis>,
         dead_bytes: Option<Whole>,
         intake: Option<Flag>,
+        events: Option<Whole>,
     ) -> napi::Result<()> {
         let mut settings = QueueConfig::new();
         if limit {
@@ -417,6 +434,9 @@ impl Queue {
         }
         if let Some(intake) = intake {
             settings = settings.intake(intake.0);
+        }
+        if let Some(Whole(count)) = events {
+            settings = settings.events(count);
         }
         let queue = self.0.clone();
         bridge.start(call, async move { queue.configure(settings).await })

@@ -209,6 +209,41 @@ impl From<stanchion::TaskResult> for TaskResult {
     }
 }
 
+/// Something that happened to a task; `at` is milliseconds since 1970.
+#[napi(object, object_from_js = false)]
+pub struct TaskEvent {
+    pub number: f64,
+    pub at: f64,
+    pub what: &'static str,
+    pub id: String,
+    pub version: u64,
+    pub attempt: u32,
+    pub reason: Option<String>,
+}
+
+impl From<stanchion::TaskEvent> for TaskEvent {
+    fn from(event: stanchion::TaskEvent) -> Self {
+        let stanchion::TaskEvent { number, at, what, id, version, attempt, reason, .. } = event;
+        let (number, at, version) = (number as f64, wall(at), version.get());
+        Self { number, at, what: what.name(), id, version, attempt, reason }
+    }
+}
+
+/// Some events, whether others before them are missed, and after which to go on.
+#[napi(object, object_from_js = false)]
+pub struct EventPage {
+    pub events: Vec<TaskEvent>,
+    pub missed: bool,
+    pub cursor: f64,
+}
+
+impl From<stanchion::EventPage> for EventPage {
+    fn from(page: stanchion::EventPage) -> Self {
+        let stanchion::EventPage { events, missed, cursor, .. } = page;
+        Self { events: events.into_iter().map(TaskEvent::from).collect(), missed, cursor: cursor as f64 }
+    }
+}
+
 /// How a cancel ended.
 pub(crate) fn cancelled(cancelled: Cancelled) -> &'static str {
     match cancelled {

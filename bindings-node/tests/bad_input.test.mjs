@@ -90,7 +90,7 @@ onEveryStore('counts and flags', async ({ client }) => {
   const [lock, queue] = [client.lock('a'), client.queue('q')]
   for (const bad of NO_COUNT) {
     for (const option of ['priority', 'maxAttempts']) await refuses(() => queue.enqueue({ [option]: bad }))
-    for (const option of ['maxLen', 'deadMax', 'deadBytes']) await refuses(() => queue.configure({ [option]: bad }))
+    for (const option of ['maxLen', 'deadMax', 'deadBytes', 'events']) await refuses(() => queue.configure({ [option]: bad }))
     await refuses(() => queue.claim({ max: bad }))
     await refuses(() => queue.pop(bad))
     await refuses(() => queue.peek(bad))

@@ -32,7 +32,7 @@ test('what is no options object is refused by every call, and never at once', as
   for (const bad of [null, 5, 'x', true, Symbol('x'), 5n, () => {}]) {
     const calls = [
       () => lock.acquire(bad), () => lock.tryAcquire(bad), () => lock.hold(() => {}, bad), () => lease.release(bad),
-      () => queue.claim(bad), () => queue.settleAndClaim([], bad), () => queue.consume(bad).next(),
+      () => queue.claim(bad), () => queue.settleAndClaim([], bad), () => queue.consume(bad).next(), () => queue.events(bad).next(),
       () => queue.list('ready', bad), () => queue.remove('a', bad), () => queue.configure(bad),
       () => queue.listSchedules(bad), () => queue.schedule(bad), () => queue.syncSchedules('app', 1, [bad]),
       () => queue.worker(() => {}, bad).finished, () => client.queues(['q']).claim(bad), () => claim.nack(bad),
@@ -77,7 +77,7 @@ test('what a getter throws rejects the promise, as it is', async () => {
     const calls = [
       () => client.lock('a').acquire(options), () => client.lock('a').tryAcquire(options),
       () => client.lock('a').hold(() => {}, options), () => queue.claim(options),
-      () => queue.settleAndClaim([], options), () => queue.consume(options).next(),
+      () => queue.settleAndClaim([], options), () => queue.consume(options).next(), () => queue.events(options).next(),
       () => client.queues(['q']).claim(options), () => queue.worker(() => {}, options).finished]
     for (const call of calls) {
       const promise = call()

@@ -28,6 +28,7 @@ test('the stack of an error has the frames of those who await it', async () => {
     'many tasks': () => queue.enqueueMany([{ payload: { deep: [new Map()] } }]),
     verdicts: () => Promise.all([async () => claim.nacked({ delay: 5 })].map(call => call())),
     'an iterator': () => queue.consume({ max: 5 }).next(),
+    'events that are not kept': () => queue.events().next(),
     'a worker': () => queue.worker(5).finished,
     cached: () => client.cached('a', 1_000, () => 10n),
   }

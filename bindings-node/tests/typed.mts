@@ -3,7 +3,7 @@ import stanchion, {
   Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, previewSchedule,
   StanchionError, TaskKind, type Around, type Backoff, type DeadTasks, type Enqueued, type Holder, type KindHandler, type KindTaskOptions,
   type Loss, type OnDuplicate, type Payload, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage,
-  type Synced, type Task, type TaskCancelled, type TaskContext, type TaskFailure, type TaskInfo, type TaskResult,
+  type Synced, type Task, type TaskCancelled, type TaskContext, type TaskEvent, type TaskFailure, type TaskInfo, type TaskResult,
   type TaskState, type Time, type Worker
 } from 'stanchion'
 import { Clock, memoryClient } from 'stanchion/testing'
@@ -168,6 +168,20 @@ export async function running(client: Client, signal: AbortSignal): Promise<void
   same<typeof result.outcome, 'done' | 'pending' | 'dead' | 'gone'>(true)
   same<typeof result.result, Buffer | null>(true)
   same<typeof result.version, bigint | null>(true)
+  await queue.configure({ events: 10_000 })
+  const { settings } = await queue.stats()
+  same<typeof settings.events, number>(true)
+  for await (const event of queue.events({ after: 0, waitMs: 5, signal })) {
+    same<typeof event, TaskEvent>(true)
+    same<typeof event.at, Date>(true)
+    same<typeof event.version, bigint>(true)
+    same<typeof event.reason, string | null>(true)
+    if (event.what === 'put_back') continue
+    // @ts-expect-error no such word
+    if (event.what === 'putBack') break
+  }
+  // @ts-expect-error a number of milliseconds
+  queue.events({ waitMs: '5' })
   const told = result.json<{ sent: number }>()
   same<typeof told, { sent: number }>(true)
   same<TaskInfo['timeoutMs'], number | null>(true)
