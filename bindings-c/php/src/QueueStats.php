@@ -49,6 +49,8 @@ final class QueueStats
         public readonly int $schedules,
         /** For how many seconds the first has been due: more than a moment means that nobody works on the queue. */
         public readonly float $schedulesLate,
+        /** Events kept at most, for Queue::events(); 0: none. */
+        public readonly int $events,
     ) {
     }
 
@@ -81,6 +83,7 @@ final class QueueStats
             $record->waiters,
             $record->schedules,
             Times::seconds($record->schedules_late_ms),
+            $record->events,
         );
     }
 }

@@ -13,6 +13,10 @@ final class Times
 {
     /** Stands for "not given". */
     public const NONE = -1;
+    /** What waits longer is asked for in parts of so many milliseconds, between which handlers of signals run. */
+    public const SLICE = 1_000;
+    /** The library refuses to wait longer: 365 days. */
+    public const LONGEST_WAIT = 31_536_000_000;
     /** Milliseconds up to here are exact in a float. */
     private const MOST = 2 ** 53;
 
