@@ -65,17 +65,32 @@ impl Run {
         let held = still_claimed(stanchion, &caught)?;
 
         // Ends when both have closed their output.
-        while let Some(digest) = next(&hear, PATIENCE)? {
-            digests.push(digest);
-        }
-        let status = survivor.0.wait()?;
-        if !status.success() {
-            return Err(format!("the worker that was left failed: {status}").into());
+        hear_out(&hear, &mut survivor, &mut digests)?;
+        // If the machine stood still for longer than a lease, the worker that was left has lost claims, too: those tasks come
+        // back a little later, and it does not wait for what is due later.
+        while stanchion.count("scheduled")? > 0 && killed_at.elapsed() < PATIENCE {
+            thread::sleep(SURELY_HELD);
+            let (said, hear) = mpsc::channel();
+            let mut late = Worker::start(stanchion, &said)?;
+            drop(said);
+            hear_out(&hear, &mut late, &mut digests)?;
         }
         let left = ["ready", "claimed", "scheduled", "dead"].iter().map(|what| stanchion.count(what));
         let left = left.sum::<Outcome<u64>>()?;
         Ok(Self { enqueued, digests, done_before, killed_at, held, took: began.elapsed(), left })
     }
+}
+
+/// Takes in what the workers print until they have ended.
+fn hear_out(hear: &Receiver<Digest>, last: &mut Worker, digests: &mut Vec<Digest>) -> Outcome<()> {
+    while let Some(digest) = next(hear, PATIENCE)? {
+        digests.push(digest);
+    }
+    let status = last.0.wait()?;
+    if !status.success() {
+        return Err(format!("the worker that was left failed: {status}").into());
+    }
+    Ok(())
 }
 
 /// Stops the worker when a quarter is done, since the other one goes on meanwhile, and makes sure that it has tasks at hand: those that stay claimed
