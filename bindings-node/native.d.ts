@@ -196,8 +196,8 @@ export interface NewLease {
 
 /**
  * What a worker tells: "task" (a run begins: its number and claim), "gone" (the run is to end: its claim was lost, or
- * the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "empty";
- * "error".
+ * the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "missed" (of a
+ * schedule by its id: how many slots, and how many were fired); "empty"; "error"; "back".
  */
 export interface News {
   what: string
@@ -209,6 +209,8 @@ export interface News {
   failure?: Failure
   /** In milliseconds. */
   after?: number
+  missed?: number
+  fired?: number
 }
 
 /** A queue. */

@@ -9,8 +9,8 @@ import { checkOptions } from './values.js'
 /** Which events, and how long to wait for them. */
 export interface EventsOptions extends Signalled {
   /**
-   * Begins after the event with this number; 0 begins with the oldest that is kept. Default: with the next one that happens once the
-   * iteration has begun.
+   * Begins after the event with this number; 0 begins with the oldest that is kept. Default: with the next one that happens once
+   * the iteration has begun.
    */
   after?: number | undefined
   /**

@@ -69,7 +69,9 @@ onEveryStore('an event tells what happened', async ({ client }) => {
 })
 
 watched('a loop ends when nothing has happened for the wait', async ({ queue }) => {
-  for (const options of [{ waitMs: 0 }, { waitMs: 50 }, { after: 0, waitMs: 50 }]) assert.deepEqual(await all(queue.events(options)), [])
+  for (const options of [{ waitMs: 0 }, { waitMs: 50 }, { after: 0, waitMs: 50 }]) {
+    assert.deepEqual(await all(queue.events(options)), [])
+  }
   await queue.enqueueMany(Array.from({ length: 30 }, (_, n) => ({ id: `${n}` })))
   assert.deepEqual((await all(queue.events({ after: 0, waitMs: 50 }))).map(({ id }) => Number(id)), [...Array(30).keys()])
   // Without a number, what was before does not count.
@@ -207,7 +209,8 @@ watched('bad arguments are refused before anything is sent', async ({ queue, cli
     await assert.rejects(queue.events(options).next(), { code: INVALID, operation: 'events', resource: 'q' }, inspect(options))
   }
   await assert.rejects(queue.events({ after: '1' }).next(), { message: 'after is a whole number, not "1"' })
-  await assert.rejects(queue.events({ timeout: 5 }).next(), /there is no option timeout; there are after, .*; say waitMs, in milliseconds$/)
+  await assert.rejects(
+    queue.events({ timeout: 5 }).next(), /there is no option timeout; there are after, .*; say waitMs, in milliseconds$/)
   for (const events of [-1, 0.5, NaN, '1', true, 100_001]) {
     await assert.rejects(queue.configure({ events }), { code: INVALID, operation: 'configure' }, inspect(events))
   }

@@ -159,8 +159,8 @@ class Queue(ScheduledFunctions, TaskFunctions):
         return TaskResult(*self._native.result(id, version, wait))
 
     def events(self, *, after: Optional[int] = None, wait: Optional[Duration] = None) -> Iterator[TaskEvent]:
-        """What happens to the tasks of the queue, if it keeps events: `configure`. Begins ``after`` the event of this number, with 0
-        at the oldest one that is kept, without it at the next one that happens once the loop has begun. Ends when nothing has
+        """What happens to the tasks of the queue, if it keeps events: `configure`. Begins ``after`` the event of this number, with
+        0 at the oldest one that is kept, without it at the next one that happens once the loop has begun. Ends when nothing has
         happened for ``wait``: 0 only returns what there is, None waits for ever.
 
         Events report that something happened, and not what is: a program that acts on tasks claims them. `purge` has none.
@@ -237,8 +237,8 @@ class Queue(ScheduledFunctions, TaskFunctions):
         intake: Optional[bool] = None,
         events: Optional[int] = None,
     ) -> None:
-        """Change settings; what is not given stays. ``max_len=None`` takes the limit away. ``events`` is how many of the last events
-        are kept, for `events` (0, none; 100,000 at most)."""
+        """Change settings; what is not given stays. ``max_len=None`` takes the limit away. ``events`` is how many of the last
+        events are kept, for `events` (0, none; 100,000 at most)."""
         limit = None if isinstance(max_len, _Unset) else (max_len,)
         self._native.configure(limit, dead_max, dead_age, dead_bytes, intake, events)
 
