@@ -344,8 +344,8 @@ class WorkerReport:
 class WorkerEvent:
     """What happened beyond what handlers see: ``what`` is "dead" (the task failed for the last time, or was
     buried), "lost" (the claim was), "stuck" (its handler was asked to end, and goes on), "unknown_kind" (a worker with
-    ``kinds`` has put it back), "store_failed" or "store_back" (once each for as long as the store fails; of these only
-    ``reason`` is set)."""
+    ``kinds`` has put it back), "slots_missed" (of the schedule ``id``, while nobody worked on the queue), "store_failed" or
+    "store_back" (once each for as long as the store fails; of these only ``reason`` is set)."""
 
     what: str
     id: str
