@@ -51,7 +51,7 @@ pub const TABLE: [(&str, &str); 13] = [
         "128+n",
         "`run`: CMD was ended by signal n, or stanchion was while it waited for the lock; `work`: signal n \
          came a second time, and the commands were killed; `enqueue --lines`: signal n came, and what was read was \
-         sent",
+         sent; `queues events --follow`: signal n ended it",
     ),
 ];
 

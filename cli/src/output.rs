@@ -10,6 +10,14 @@ pub fn print(bytes: &[u8]) -> Result<(), Failure> {
     write(bytes).map_err(|error| Failure::system("writing the output failed", &error))
 }
 
+/// Prints a part of what goes on; whether its reader wants more.
+pub fn print_on(bytes: &[u8]) -> Result<bool, Failure> {
+    match write_all(bytes) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true).map_err(|error| Failure::system("writing the output failed", &error)),
+    }
+}
+
 /// Prints the result of what was done, and cannot be undone by a full disk.
 pub fn print_done(bytes: &[u8], done: &str) -> Result<(), Failure> {
     write(bytes).map_err(|error| {
@@ -19,9 +27,13 @@ pub fn print_done(bytes: &[u8], done: &str) -> Result<(), Failure> {
 }
 
 fn write(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    match write_all(bytes) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+fn write_all(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
 }

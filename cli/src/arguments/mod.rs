@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, QueuesVerb, WorkOrder};
+pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, EventsOrder, QueuesVerb, WorkOrder};
 pub use schedules::{OverlapWord, ScheduleOrder, SchedulesVerb};
 
 use crate::exit;

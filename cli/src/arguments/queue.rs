@@ -197,6 +197,11 @@ pub enum QueuesVerb {
         /// The task's id
         id: String,
     },
+    /// Print what happened to the tasks of a queue, as far as it keeps that: one line for each event
+    ///
+    /// Its number, its time by the store's clock, what happened, the task's id, which attempt it was, and why it failed.
+    /// `stanchion queues configure --events` says how many are kept: without it, none.
+    Events(EventsOrder),
     /// Stop giving out tasks; claimed ones go on
     ///
     /// Workers say within 5 s that they wait for that.
@@ -219,7 +224,7 @@ pub enum QueuesVerb {
     },
     /// Change settings of a queue, and show them
     #[command(group = ArgGroup::new("what").required(true).multiple(true)
-        .args(["max_len", "dead_max", "dead_age", "dead_bytes", "intake"]))]
+        .args(["max_len", "dead_max", "dead_age", "dead_bytes", "intake", "events"]))]
     Configure(ConfigureOrder),
 }
 
@@ -261,6 +266,19 @@ pub struct DeadOrder {
     pub ids: Vec<String>,
 }
 
+/// Which events to print.
+#[derive(Args)]
+pub struct EventsOrder {
+    /// Only those after the one with this number [default: all that are kept]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub after: u64,
+    /// Then go on, and print what happens, until a signal comes
+    #[arg(short, long)]
+    pub follow: bool,
+    /// The queue's name
+    pub queue: String,
+}
+
 /// Which settings to change.
 #[derive(Args)]
 pub struct ConfigureOrder {
@@ -279,6 +297,9 @@ pub struct ConfigureOrder {
     /// Whether plain ZADDs to the queue's key are taken in: on or off (Redis only)
     #[arg(long, value_name = "on|off", value_parser = switch)]
     pub intake: Option<bool>,
+    /// Keep so many events, 0 to 100,000, for `stanchion queues events`; the oldest go first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
+    pub events: Option<u64>,
     /// The queue's name
     pub queue: String,
 }

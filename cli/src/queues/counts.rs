@@ -89,6 +89,7 @@ pub fn settings(settings: &QueueSettings, json: bool) -> String {
         ("DEAD AGE", left(settings.dead_age)),
         ("DEAD BYTES", settings.dead_bytes.to_string()),
         ("INTAKE", if settings.intake { "on" } else { "off" }.into()),
+        ("EVENTS", settings.events.to_string()),
     ])
 }
 
@@ -136,6 +137,7 @@ fn settings_as_json(settings: &QueueSettings) -> Value {
         "dead_age_ms": millis(settings.dead_age),
         "dead_bytes": settings.dead_bytes,
         "intake": settings.intake,
+        "events": settings.events,
     })
 }
 

@@ -1,6 +1,7 @@
 //! `stanchion queues`: what is in the queues, and looking after them.
 
 mod counts;
+mod events;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -65,6 +66,7 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
         QueuesVerb::Result { wait, version, queue: name, id } => {
             result(&queue(name), id, version.map(Version::new), wait.unwrap_or_default(), json)
         }
+        QueuesVerb::Events(order) => events::events(&queue(&order.queue), order, report, json),
         QueuesVerb::Pause { queue: name } => pause(&queue(name), true, json),
         QueuesVerb::Resume { queue: name } => pause(&queue(name), false, json),
         QueuesVerb::Purge { queue: name, .. } => {
@@ -111,6 +113,7 @@ fn named(verb: &QueuesVerb) -> Option<&str> {
         | QueuesVerb::Resume { queue }
         | QueuesVerb::Purge { queue, .. } => Some(queue),
         QueuesVerb::Kick(order) | QueuesVerb::RemoveDead(order) => Some(&order.queue),
+        QueuesVerb::Events(order) => Some(&order.queue),
         QueuesVerb::Configure(order) => Some(&order.queue),
     }
 }
@@ -283,6 +286,9 @@ fn configure(queue: &Queue, order: &ConfigureOrder, json: bool) -> Result<u8, Fa
     }
     if let Some(intake) = order.intake {
         settings = settings.intake(intake);
+    }
+    if let Some(count) = order.events {
+        settings = settings.events(count);
     }
     queue.configure(settings)?;
     show(&counts::settings(&queue.stats()?.settings, json))

@@ -201,10 +201,17 @@ impl Running {
         Self { child, out: Some(task(|| text(out))), err: Some(task(|| text(err))) }
     }
 
+    /// As [`Running::start`], but its stdout is the command's own.
+    pub fn start_with_stdout(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let err = child.stderr.take().unwrap();
+        Self { child, out: None, err: Some(task(|| text(err))) }
+    }
+
     /// Waits for its end, and for that of everybody who has its stdout.
     pub fn finish(mut self) -> Outcome {
         let status = self.wait();
-        let out = self.out.take().unwrap().join_within(LONG);
+        let out = self.out.take().map(|out| out.join_within(LONG)).unwrap_or_default();
         Outcome::new(status, out, self.err.take().unwrap().join_within(LONG))
     }
 

@@ -5,6 +5,7 @@
 mod doctor;
 mod enqueue;
 mod errors;
+mod events;
 mod harness;
 mod locks;
 mod loss;

@@ -222,9 +222,9 @@ on_both_stores! {
     fn settings_are_changed_one_by_one(place) {
         let shown = place.finish(&["queues", "configure", "q", "--max-len", "5", "--intake", "off", "-q"]);
         assert_eq!(shown.succeeded(),
-            "MAX LEN:     5\nDEAD MAX:    10000\nDEAD AGE:    90d00h\nDEAD BYTES:  268435456\nINTAKE:      off\n");
+            "MAX LEN:     5\nDEAD MAX:    10000\nDEAD AGE:    90d00h\nDEAD BYTES:  268435456\nINTAKE:      off\nEVENTS:      0\n");
         let args = ["queues", "configure", "q", "--max-len", "none", "--dead-max", "9", "--dead-age", "60", "--dead-bytes", "8"];
-        let settings = json!({ "max_len": null, "dead_max": 9, "dead_age_ms": 60_000, "dead_bytes": 8, "intake": false });
+        let settings = json!({ "max_len": null, "dead_max": 9, "dead_age_ms": 60_000, "dead_bytes": 8, "intake": false, "events": 0 });
         assert_eq!(place.json(&args)[0], settings);
         assert_eq!(place.stats()["settings"], settings);
     }
