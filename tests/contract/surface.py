@@ -29,7 +29,9 @@ def source(noun):
 
 def rust(noun):
     name, text = source(noun)
-    kind = re.search(rf"^pub (?:enum|struct) {name}(?:<[^>]*>)? \{{\n(.*?)^\}}", text, re.M | re.S)
+    # A macro that makes a type of words is named after it.
+    start = rf"(?:pub (?:enum|struct) {name}(?:<[^>]*>)?|{name.lower()}!)"
+    kind = re.search(rf"^{start} \{{\n(.*?)^\}}", text, re.M | re.S)
     if noun["kind"] == "words":
         return {snake(word) for word in re.findall(r"^    ([A-Z]\w+)(?:[,({ ]|$)", kind[1], re.M)}
     if noun["kind"] == "fields":
