@@ -165,6 +165,6 @@ fn repeat<R: FnOnce()>(holds: &mut Vec<(u64, u64)>, acquire: impl Fn() -> R) {
 }
 
 /// A clock that all processes of a machine share.
-fn monotonic() -> u64 {
+pub fn monotonic() -> u64 {
     Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap()).as_nanos() as u64
 }

@@ -54,6 +54,10 @@ fn main() -> ExitCode {
         queue::child(&arguments[1..]);
         return ExitCode::SUCCESS;
     }
+    if arguments.first().is_some_and(|first| first == queue::WAITER) {
+        queue::waiter(&arguments[1..]);
+        return ExitCode::SUCCESS;
+    }
     if arguments.first().is_some_and(|first| first == check::CHECK) {
         return check::check();
     }
@@ -75,7 +79,7 @@ fn main() -> ExitCode {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 32] = [
+    let sections: [(&str, Section<'_>); 34] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         ("queue-lifecycle", &|report| queue::lifecycle(&redis, Some(&redis), "redis", report)),
         ("queue-drain", &|report| queue::drain(&redis, Some(&redis), "redis", report)),
         ("queue-latency", &|report| queue::latency(&redis, Some(&redis), "redis", report)),
+        ("results", &|report| queue::results(&redis, Some(&redis), "redis", report)),
         ("queue-crash", &|report| queue::crash(&redis, "redis", report)),
         ("queue-depth", &|report| queue::depth(&redis, "redis", report)),
         ("queue-memory", &|report| queue::memory(&server, report)),
@@ -106,6 +111,7 @@ fn main() -> ExitCode {
         ("sqlite-queue-lifecycle", &|report| queue::lifecycle(&file, None, "sqlite", report)),
         ("sqlite-queue-drain", &|report| queue::drain(&file, None, "sqlite", report)),
         ("sqlite-queue-latency", &|report| queue::latency(&file, None, "sqlite", report)),
+        ("sqlite-results", &|report| queue::results(&file, None, "sqlite", report)),
         ("sqlite-queue-crash", &|report| queue::crash(&file, "sqlite", report)),
         ("sqlite-queue-depth", &|report| queue::depth(&file, "sqlite", report)),
     ];

@@ -75,7 +75,7 @@ fn enqueue_to_start(url: &str) -> Vec<Duration> {
 }
 
 /// The same with a list and a consumer that blocks in BLPOP.
-fn push_to_pop(server: &str) -> Vec<Duration> {
+pub(super) fn push_to_pop(server: &str) -> Vec<Duration> {
     let (mut producer, mut consumer) = (connect(server), connect(server));
     let (send, receive) = mpsc::channel();
     thread::scope(|scope| {

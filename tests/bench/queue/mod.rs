@@ -4,6 +4,7 @@ mod bare;
 mod bytes;
 mod crash;
 mod latency;
+mod results;
 mod schedules;
 pub(crate) mod size;
 mod speed;
@@ -11,9 +12,12 @@ mod speed;
 pub use bytes::expired;
 pub use crash::{CHILD, child, crash};
 pub use latency::latency;
+pub use results::{WAITER, results, waiter};
 pub use schedules::schedules;
 pub use size::{depth, memory};
 pub use speed::{drain, lifecycle};
+
+use std::ops::Range;
 
 use stanchion::Task;
 use stanchion::blocking::{Client, Queue};
@@ -40,8 +44,13 @@ fn id(number: usize) -> String {
 
 /// Puts so many tasks in, and makes sure that all were taken.
 fn fill(queue: &Queue, count: usize) {
-    for first in (0..count).step_by(10_000) {
-        let results = queue.enqueue_many((first..count.min(first + 10_000)).map(task)).unwrap();
+    fill_with(queue, 0..count, task);
+}
+
+/// The same with these numbers, and tasks of the caller's.
+fn fill_with(queue: &Queue, numbers: Range<usize>, task: impl Fn(usize) -> Task) {
+    for first in numbers.clone().step_by(10_000) {
+        let results = queue.enqueue_many((first..numbers.end.min(first + 10_000)).map(&task)).unwrap();
         assert!(results.iter().all(Result::is_ok));
     }
 }
