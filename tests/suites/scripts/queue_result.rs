@@ -43,6 +43,22 @@ fn an_ack_keeps_its_result_for_as_long_as_it_says() {
 }
 
 #[test]
+fn one_settlement_keeps_the_results_of_many() {
+    let two = running().claimed("b", LIVE, "version 31, receipt 41, attempts 1");
+    given(two.result("a", LIVE, "version 20, result old").results_size(15))
+        .call(settle(&[("a", 40, ack_with("done", 9_000)), ("b", 41, ack_with("done", 9_000))]))
+        .replies("done; done")
+        .leaves(
+            nothing()
+                .result("a", "{now+9000}", "version 30, result done")
+                .result("b", "{now+9000}", "version 31, result done")
+                .results_size(2 * SIZE)
+                .counts("counter 50, sequence 20, acked 2")
+                .resting(),
+        );
+}
+
+#[test]
 fn what_has_ended_goes_when_another_result_comes() {
     given(running().result("b", "{then-1}", "version 3, result old").results_size(20))
         .call(settle(&[("a", 40, ack_with("done", 9_000))]))

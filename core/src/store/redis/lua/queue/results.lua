@@ -3,18 +3,27 @@
 
 -- include record.lua
 
-local results, result_ends, result_count = {}, {}, 0
+-- Id and packed result, end and id, one after another, and where those of an id are.
+local results, result_ends, result_count, result_at = {}, {}, 0, {}
 
 local function keep_result(id, version, time, bytes)
-  results[result_count + 1], results[result_count + 2] = id, cmsgpack.pack({ version, bytes })
-  result_ends[result_count + 1], result_ends[result_count + 2] = now + time, id
-  result_count = result_count + 2
+  local at = result_at[id]
+  if not at then
+    at = result_count
+    result_at[id], result_count = at, at + 2
+  end
+  results[at + 1], results[at + 2] = id, cmsgpack.pack({ version, bytes })
+  result_ends[at + 1], result_ends[at + 2] = string.format('%.0f', now + time), id
 end
 
 -- Drops what has ended, and what is too much, at most @DEAD_TRIM; how many bytes are left of `size`.
 local function trim_results(size)
   local over = redis.call('ZCARD', KEYS[@RESULTS]) - @RESULTS_MAX
-  local first = redis.call('ZRANGE', KEYS[@RESULTS], 0, @DEAD_TRIM - 1, 'WITHSCORES')
+  local most = (over > 0 or size > @RESULTS_BYTES) and @DEAD_TRIM or 1
+  local first = redis.call('ZRANGE', KEYS[@RESULTS], 0, most - 1, 'WITHSCORES')
+  if most == 1 and first[2] and tonumber(first[2]) <= now then
+    first = redis.call('ZRANGE', KEYS[@RESULTS], 0, @DEAD_TRIM - 1, 'WITHSCORES')
+  end
   for i = 1, #first, 2 do
     if tonumber(first[i + 1]) > now and over <= 0 and size <= @RESULTS_BYTES then
       break
@@ -31,11 +40,23 @@ local function write_results()
   if result_count == 0 then
     return
   end
-  local size = tonumber(redis.call('HGET', KEYS[@RESULT], '') or 0)
+  local size, ids = tonumber(redis.call('HGET', KEYS[@RESULT], '') or 0), {}
   for i = 1, result_count, 2 do
-    size = size - redis.call('HSTRLEN', KEYS[@RESULT], results[i]) + #results[i + 1]
-    redis.call('HSET', KEYS[@RESULT], results[i], results[i + 1])
-    redis.call('ZADD', KEYS[@RESULTS], result_ends[i], results[i])
+    ids[(i + 1) / 2] = results[i]
+    size = size + #results[i + 1]
+  end
+  for first = 1, #ids, @CHUNK do
+    local ends = redis.call('ZMSCORE', KEYS[@RESULTS], unpack(ids, first, math.min(first + @CHUNK_REST, #ids)))
+    for i, kept in ipairs(ends) do
+      if kept then
+        size = size - redis.call('HSTRLEN', KEYS[@RESULT], ids[first + i - 1])
+      end
+    end
+  end
+  for i = 1, result_count, @CHUNK do
+    local last = math.min(i + @CHUNK_REST, result_count)
+    redis.call('HSET', KEYS[@RESULT], unpack(results, i, last))
+    redis.call('ZADD', KEYS[@RESULTS], unpack(result_ends, i, last))
   end
   size = trim_results(size)
   redis.call('HSET', KEYS[@RESULT], '', string.format('%.0f', size))
