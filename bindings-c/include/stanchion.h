@@ -237,6 +237,8 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_STUCK = 7,
   // The store answers again, after STORE_FAILED; the reason is after how long.
   STANCHION_EVENT_STORE_BACK = 8,
+  // Slots of the schedule with this id were missed while nobody worked on the queue: the reason says how many.
+  STANCHION_EVENT_SLOTS_MISSED = 9,
 } stanchion_event_kind;
 
 // What happened to a task.

@@ -106,6 +106,7 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_STORE_FAILED = 6,
   STANCHION_EVENT_STUCK = 7,
   STANCHION_EVENT_STORE_BACK = 8,
+  STANCHION_EVENT_SLOTS_MISSED = 9,
 } stanchion_event_kind;
 
 typedef enum stanchion_happened {
