@@ -6,7 +6,6 @@ use crate::protocol::{
     ASKED_MAX, ClientId, DEAD_TRIM, IDLE_LIVE, QueueReply, RESULTS_BYTES, RESULTS_MAX, ResultOf, ResultReply,
     Version, Waiter,
 };
-use crate::store::sqlite::queue::record::Buried;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{CLEAN_UP, micros};
 
@@ -46,8 +45,7 @@ fn find(work: &Work<'_>, request: &ResultOf) -> rusqlite::Result<ResultReply> {
 }
 
 impl Work<'_> {
-    /// Keeps what came of a task, in the place of what came of it before. What has ended goes, and what is too much: those
-    /// that end first.
+    /// Keeps what came of a task, in the place of what came of it before.
     pub(super) fn keep_result(
         &mut self,
         id: &str,
@@ -62,12 +60,26 @@ impl Work<'_> {
         )?;
         self.record.results.count += 1;
         self.record.results.size += i64::try_from(result.len()).unwrap_or(i64::MAX);
-        let now = self.now_ms;
-        self.drop_results("ends <= ?2", &now, DEAD_TRIM)?;
-        for _ in 0..DEAD_TRIM {
-            let Buried { count, size } = self.record.results;
-            let most = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
-            if count <= most(RESULTS_MAX) && size <= most(RESULTS_BYTES) {
+        self.new_results += 1;
+        Ok(())
+    }
+
+    /// If there are new results: what has ended goes, and what is too much, those that end first. At most `DEAD_TRIM` more than
+    /// came, so that there are never more for long.
+    pub(super) fn trim_results(&mut self) -> rusqlite::Result<()> {
+        let new = std::mem::take(&mut self.new_results);
+        if new == 0 {
+            return Ok(());
+        }
+        let (now, bound) = (self.now_ms, DEAD_TRIM + new);
+        let most = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
+        self.drop_results("ends <= ?2", &now, bound)?;
+        let over = usize::try_from(self.record.results.count - most(RESULTS_MAX)).unwrap_or(0);
+        if over > 0 {
+            self.drop_results("ends > ?2", &now, over.min(bound))?;
+        }
+        for _ in 0..bound {
+            if self.record.results.size <= most(RESULTS_BYTES) {
                 break;
             }
             self.drop_results("ends > ?2", &now, 1)?;

@@ -29,6 +29,8 @@ pub(super) struct Work<'a> {
     earliest: Option<i64>,
     /// Those who are told of the end of a task.
     pub(super) roused: Vec<Waiter>,
+    /// Results that came, which may be too many.
+    pub(super) new_results: usize,
     /// Whether events were noted of which nobody was told yet.
     pub(super) has_happened: bool,
     /// Bytes of the bodies that came to the dead.
@@ -78,6 +80,7 @@ impl<'a> Work<'a> {
             earlier: false,
             earliest: None,
             roused: Vec::new(),
+            new_results: 0,
             has_happened: false,
             moved: 0,
             is_new_slot: true,
@@ -87,6 +90,7 @@ impl<'a> Work<'a> {
     /// Ends the work: cleans up, chooses whom to wake, and leaves the record.
     pub(super) fn finish(mut self, shared: &mut Shared) -> rusqlite::Result<Vec<Waiter>> {
         self.trim_dead()?;
+        self.trim_results()?;
         self.tell_events()?;
         let chance = self.ready || self.earlier;
         let wake = if chance && !self.record.paused { self.choose()? } else { None };

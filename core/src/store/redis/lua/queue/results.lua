@@ -16,22 +16,28 @@ local function keep_result(id, version, time, bytes)
   result_ends[at + 1], result_ends[at + 2] = string.format('%.0f', now + time), id
 end
 
--- Drops what has ended, and what is too much, at most @DEAD_TRIM; how many bytes are left of `size`.
+-- Drops what has ended, and what is too much: at most @DEAD_TRIM more than came, so that there are never more for long. How
+-- many bytes are left of `size`.
 local function trim_results(size)
   local over = redis.call('ZCARD', KEYS[@RESULTS]) - @RESULTS_MAX
-  local most = (over > 0 or size > @RESULTS_BYTES) and @DEAD_TRIM or 1
-  local first = redis.call('ZRANGE', KEYS[@RESULTS], 0, most - 1, 'WITHSCORES')
-  if most == 1 and first[2] and tonumber(first[2]) <= now then
-    first = redis.call('ZRANGE', KEYS[@RESULTS], 0, @DEAD_TRIM - 1, 'WITHSCORES')
+  -- As many as are too many, and one to see whether there is more to drop.
+  local bound = @DEAD_TRIM + result_count / 2
+  local most = math.min(math.max(over, 0) + 1, bound)
+  local first, gone = redis.call('ZRANGE', KEYS[@RESULTS], 0, most - 1, 'WITHSCORES'), {}
+  if size > @RESULTS_BYTES or tonumber(first[most * 2] or now + 1) <= now then
+    first = redis.call('ZRANGE', KEYS[@RESULTS], 0, bound - 1, 'WITHSCORES')
   end
   for i = 1, #first, 2 do
     if tonumber(first[i + 1]) > now and over <= 0 and size <= @RESULTS_BYTES then
       break
     end
     size = size - redis.call('HSTRLEN', KEYS[@RESULT], first[i])
-    redis.call('HDEL', KEYS[@RESULT], first[i])
-    redis.call('ZREM', KEYS[@RESULTS], first[i])
+    gone[#gone + 1] = first[i]
     over = over - 1
+  end
+  if #gone > 0 then
+    redis.call('HDEL', KEYS[@RESULT], unpack(gone))
+    redis.call('ZREM', KEYS[@RESULTS], unpack(gone))
   end
   return math.max(size, 0)
 end

@@ -78,8 +78,8 @@ local function settle_all(first_item, reply)
     if text ~= 'a' then
       local letter = string.sub(text, 1, 1)
       if letter == 'a' then
-        delay, reason = string.match(text, '^a(%d+) (.*)$')
-        delay = tonumber(delay)
+        local space = string.find(text, ' ', 2, true)
+        delay, reason = tonumber(string.sub(text, 2, space - 1)), string.sub(text, space + 1)
       elseif letter == 'p' then
         verdict, delay = @PUT_BACK, tonumber(string.sub(text, 2)) or 0
       elseif letter == 'b' then
