@@ -48,7 +48,8 @@ impl Events {
                 ("stuck", id.to_owned(), attempt, format!("{free} more tasks can run beside it"))
             }
             WorkerEvent::SlotsMissed { schedule, missed, fired, .. } => {
-                let said = format!("nobody worked on the queue: {missed} slots were missed, {fired} fired late");
+                let said =
+                    format!("nobody worked on the queue: {missed} slots were missed, {fired} fired late");
                 ("slots_missed", schedule.to_owned(), 0, said)
             }
             WorkerEvent::StoreFailed { error } => ("store_failed", String::new(), 0, error.to_string()),
