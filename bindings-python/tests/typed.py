@@ -59,7 +59,9 @@ def blocking(client: stanchion.Client) -> int:
     runs(queue)
     functions(queue)
     report: stanchion.WorkerReport = queue.worker(lambda claim: print(claim.id), concurrency=8).run(until_empty=True)
-    return fence + report.completed
+    reports: List[stanchion.WorkerReport] = stanchion.run_workers(queue.worker(print), queue.worker(print), until_empty=True)
+    stanchion.run_workers([queue.worker(print)])  # type: ignore[arg-type]
+    return fence + report.completed + len(reports)
 
 
 def runs(queue: stanchion.Queue) -> None:
@@ -187,6 +189,8 @@ async def asynchronous_functions(queue: stanchion.aio.Queue) -> None:
         return await next()
 
     print(text, done.outcome, await queue.worker(kinds=[send]).run(until_empty=True))
+    reports: List[stanchion.WorkerReport] = await stanchion.aio.run_workers(queue.worker(kinds=[send]), until_empty=True)
+    print(reports)
     queue.worker(kinds=[send], around=[around])
 
 

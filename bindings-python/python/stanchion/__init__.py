@@ -26,6 +26,7 @@ from ._types import (
     ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Skip, Task,
     TaskInfo, TaskPage, TaskState, Throttle, Waiter, WorkerEvent, WorkerReport)
 from ._worker import Worker
+from ._workers import run_workers
 
 __version__: str = _stanchion.__version__
 
@@ -37,7 +38,7 @@ __all__ = [
     "Rescheduled", "RwLock", "Schedule", "ScheduleInfo", "ScheduleOutcome", "SchedulePage", "Skip", "StaleReceipt", "StanchionError",
     "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskEvent", "TaskFailure", "TaskFunction", "TaskInfo", "TaskPage", "TaskResult",
     "TaskState", "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect",
-    "current_claim", "testing",
+    "current_claim", "run_workers", "testing",
 ]
 
 

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from types import FrameType
-from typing import Any, Callable, Dict, Iterable, Iterator, NoReturn, Optional, Set, Union
+from typing import Any, Callable, Iterable, Iterator, NoReturn, Optional, Sequence, Set, Union
 
 from . import _stanchion
 from ._around import functions_around, run_within
@@ -98,14 +98,6 @@ class WorkerFacts:
         if native is not None:
             native.hurry()
 
-    def _drain(self, number: int) -> None:
-        if self._stopped:
-            self.hurry()
-            return
-        # First: a second signal may come while this is logged.
-        self.stop()
-        log.info("queue %r: draining after signal %d", self._queue.name, number)
-
     def _work_of(self, claim: Any) -> Union[Work, Misfit]:
         if self._kinds is not None:
             return self._kinds.find(claim)
@@ -157,6 +149,16 @@ class WorkerFacts:
                 _guarded(self._on_event, event)
 
 
+def drain(workers: Sequence[WorkerFacts], number: int) -> None:
+    """What a signal does: it stops those that go on. If all were stopped, it takes their grace."""
+    going = [worker for worker in workers if not worker._stopped]
+    # First: a second signal may come while this is logged.
+    for worker in going or workers:
+        worker.stop() if going else worker.hurry()
+    for worker in going:
+        log.info("queue %r: draining after signal %d", worker._queue.name, number)
+
+
 def _next(claim: Any) -> str:
     """What becomes of a task whose handler has raised."""
     if claim._settled:
@@ -185,6 +187,24 @@ def _report(error: BaseException) -> None:
     """Print an exception that no caller can get."""
     threading.excepthook(threading.ExceptHookArgs(
         (type(error), error, error.__traceback__, threading.current_thread())))
+
+
+@contextlib.contextmanager
+def catching_signals(workers: Sequence[WorkerFacts]) -> Iterator[None]:
+    """On the main thread, SIGTERM and SIGINT stop these workers meanwhile."""
+    def caught(number: int, frame: Optional[FrameType]) -> None:
+        if number == signal.SIGINT and all(worker._stopped for worker in workers):
+            raise KeyboardInterrupt
+        drain(workers, number)
+
+    on_main = workers and threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGTERM, signal.SIGINT) if on_main else ()
+    before = {number: signal.signal(number, caught) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _refuse(claim: Claim, misfit: Misfit) -> None:
@@ -235,18 +255,16 @@ class Worker(WorkerFacts):
         On the main thread, SIGTERM and SIGINT stop it: see the class. A second SIGTERM ends the grace, a second SIGINT
         raises KeyboardInterrupt.
         """
-        with self._running():
-            return self._run(until_empty, signals)
+        with self._running(), catching_signals([self] if signals else []):
+            return self._run(until_empty)
 
-    def _run(self, until_empty: bool, signals: bool) -> WorkerReport:
+    def _run(self, until_empty: bool) -> WorkerReport:
         native = self._native = self._make(until_empty)
         if self._stopped:
             native.stop()
         threads = [
             threading.Thread(target=self._work, args=(native,), name=f"stanchion-{number}", daemon=True)
             for number in range(self._terms[0] or 1)]
-        on_main = signals and threading.current_thread() is threading.main_thread()
-        before = self._catch_signals() if on_main else {}
         done = False
         try:
             for thread in threads:
@@ -256,8 +274,6 @@ class Worker(WorkerFacts):
             return report
         finally:
             native.close()
-            for number, handler in before.items():
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
             if done:
                 for thread in threads:
                     # All are idle, but those that were left behind.
@@ -270,13 +286,12 @@ class Worker(WorkerFacts):
         refuse_workers()
         return _stanchion.Worker(self._queue._native, *self._terms, until_empty)
 
-    def _catch_signals(self) -> Dict[int, Any]:
-        def drain(number: int, frame: Optional[FrameType]) -> None:
-            if self._stopped and number == signal.SIGINT:
-                raise KeyboardInterrupt
-            self._drain(number)
-
-        return {number: signal.signal(number, drain) for number in (signal.SIGTERM, signal.SIGINT)}
+    def _interrupt(self) -> None:
+        """End without waiting for the handlers, as `run` does when a signal handler raises."""
+        self.stop()
+        native = self._native
+        if native is not None:
+            native.close()
 
     def _tell_beside(self, native: _stanchion.Worker) -> None:
         """Tell while the threads are busy, or stuck. What a log handler raises ends no worker."""

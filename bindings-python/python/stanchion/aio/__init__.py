@@ -12,8 +12,9 @@ from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._worker import Worker
+from ._workers import run_workers
 
 __all__ = [
     "Claim", "Client", "Connecting", "Hold", "Lease", "Lock", "Lost", "Queue", "Queues", "RwLock", "TaskFunction", "Worker",
-    "connect", "current_claim",
+    "connect", "current_claim", "run_workers",
 ]

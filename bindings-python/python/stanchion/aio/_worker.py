@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
-from typing import Any, Awaitable, Callable, Dict, Optional
+from typing import Any, Awaitable, Callable, Dict, Iterator, Optional, Sequence
 
 from .. import _stanchion
 from .._claim import attending, describe
@@ -12,11 +13,24 @@ from .._errors import Indeterminate, InvalidArgument, StoreUnavailable
 from .._kinds import Misfit, encoded_result
 from .._telemetry import traced
 from .._types import WorkerReport
-from .._worker import SETTLE_AGAIN_S, WorkerFacts
+from .._worker import SETTLE_AGAIN_S, WorkerFacts, drain
 from ._around import run_within
 from ._claim import Claim
 from ._loop import call
 from ._signals import catch
+
+
+@contextlib.contextmanager
+def catching_signals(workers: Sequence[WorkerFacts]) -> Iterator[None]:
+    """If the loop runs on the main thread, SIGTERM and SIGINT stop these workers meanwhile."""
+    if not workers:
+        yield
+        return
+    end = catch(functools.partial(drain, workers))
+    try:
+        yield
+    finally:
+        end()
 
 
 async def _refuse(claim: Claim, misfit: Misfit) -> None:
@@ -39,14 +53,13 @@ class Worker(WorkerFacts):
         if the loop runs on the main thread; a second one ends the grace. They stop all workers of the process, and
         are passed to the handlers that were there before. Cancelled, it cancels the handlers and waits for their end; their tasks go back without
         counting an attempt."""
-        with self._running():
-            return await self._run(until_empty, signals)
+        with self._running(), catching_signals([self] if signals else []):
+            return await self._run(until_empty)
 
-    async def _run(self, until_empty: bool, signals: bool) -> WorkerReport:
+    async def _run(self, until_empty: bool) -> WorkerReport:
         native = self._native = self._make(until_empty)
         if self._stopped:
             native.stop()
-        end_catching = catch(self._drain) if signals else None
         running: Dict[int, asyncio.Task[None]] = {}
         fetching = asyncio.ensure_future(self._fetch(native, running))
         ending = asyncio.ensure_future(call(native.run))
@@ -61,8 +74,6 @@ class Worker(WorkerFacts):
             ending.cancel()
             for task in running.values():
                 task.cancel()  # It was cancelled before, and goes on: the worker does not wait for it.
-            if end_catching is not None:
-                end_catching()
             await asyncio.gather(fetching, ending, return_exceptions=True)
             self._tell(native)
 
