@@ -173,7 +173,7 @@ impl Actor {
                 WorkerEvent::Dead { id, .. } => note(&told, json!({ "what": "dead", "id": id })),
                 WorkerEvent::Lost { id, .. } => note(&told, json!({ "what": "lost", "id": id })),
                 WorkerEvent::SlotsMissed { schedule, .. } => {
-                    note(&told, json!({ "what": "slots_missed", "id": schedule }))
+                    note(&told, json!({ "what": "slots_missed", "id": schedule }));
                 }
                 _ => {}
             });
