@@ -248,7 +248,7 @@ onEveryStore('a handler of a task that is cancelled is told', async ({ client })
     await new Promise(resolve => signal.addEventListener('abort', resolve))
     loss = task.loss
     throw new Error('ended')
-  }, { leaseMs: 300, untilEmpty: true })
+  }, { leaseMs: 3000, untilEmpty: true })
   worker.on('failed', () => {})
   await worker.finished
   assert.equal(loss, 'cancelled')

@@ -165,7 +165,7 @@ def test_a_worker_times_runs_and_is_told_of_cancels(client):
         seen[claim.id] = claim.lost.reason
         raise RuntimeError(claim.lost.reason)
 
-    worker = queue.worker(handle, concurrency=3, timeout=0.3, lease=1.5)
+    worker = queue.worker(handle, concurrency=3, timeout=0.3, lease=3)
     report = worker.run(until_empty=True)
     assert seen == {"slow": "timeout", "cancelled": "cancelled"} and report.completed == 1
     assert queue.get("slow").state == "dead" and queue.get("slow").reason == "timeout"
@@ -209,7 +209,7 @@ def test_asyncio(url):
                     ended.append((claim.id, claim.lost.reason))
 
             await queue.enqueue("cancelled", timeout=60)
-            await queue.worker(handle, timeout=0.3, lease=1.5, concurrency=2).run(until_empty=True)
+            await queue.worker(handle, timeout=0.3, lease=3, concurrency=2).run(until_empty=True)
             assert sorted(ended) == [("cancelled", "cancelled"), ("slow", "timeout")]
             assert (await queue.result("slow")).reason == "timeout" and (await queue.result("cancelled")).outcome == "gone"
 

@@ -101,7 +101,7 @@ final class RunningTest extends StoreCase
         self::assertSame(Cancelled::Removed, $queue->cancel('waits'));
         self::assertSame(Cancelled::Absent, $queue->cancel('waits'));
         $queue->enqueue('runs');
-        [$claim] = $queue->claim(lease: 0.6, renew: true);
+        [$claim] = $queue->claim(lease: 3, renew: true);
         self::assertSame(Cancelled::Running, $queue->cancel('runs'));
         self::assertTrue($queue->get('runs')->cancelled);
         self::assertTrue($claim->waitLost(5));
