@@ -154,7 +154,7 @@ on_every_store! {
         let queue = bench.client().queue("q");
         for number in 0..4 {
             put(&queue, &["a"]);
-            let claim = queue.claim(leased(ms(600)).renew(true)).unwrap().remove(0);
+            let claim = queue.claim(leased(secs(3)).renew(true)).unwrap().remove(0);
             queue.enqueue(plain("a")).unwrap();
             assert_eq!(queue.cancel("a").unwrap(), Cancelled::Running);
             assert!(queue.task("a").cancelled && queue.task("a").successor_due.is_none());
@@ -204,7 +204,7 @@ on_every_store! {
             eventually(SOON, || !claim.is_valid());
             Err("told to end".into())
         });
-        let working = start(worker.lease(ms(600)).on_event(lines(send)));
+        let working = start(worker.lease(secs(3)).on_event(lines(send)));
         begins.recv_timeout(SOON).unwrap();
         assert_eq!(queue.cancel("a").unwrap(), Cancelled::Running);
         eventually(SOON, || queue.get("a").unwrap().is_none());
