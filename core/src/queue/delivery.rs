@@ -155,6 +155,11 @@ impl Delivery {
                 let message = format!("the claim was settled already, by {}", before.operation());
                 return Err(self.during(verdict.operation(), Error::new(ErrorKind::StaleReceipt, message)));
             }
+            // Its keeper says so to the store: what the handler says beside that could come first.
+            Progress::Open if self.kept.loss() == Some(LossReason::TimedOut) => {
+                let message = "the run took longer than its timeout, and has failed";
+                return Err(self.during(verdict.operation(), Error::new(ErrorKind::StaleReceipt, message)));
+            }
             // The store replied that it is not ours: no copy of this verdict can be carried out.
             Progress::Open if matches!(self.kept.loss(), Some(LossReason::Taken | LossReason::Removed)) => {
                 Earlier::Other
