@@ -3,7 +3,9 @@
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use stanchion::{ErrorKind, LossReason, Missed, OnDuplicate, Outcome, Retry, Schedule, Task, TaskState};
+use stanchion::{
+    Backoff, ErrorKind, LossReason, Missed, OnDuplicate, Outcome, Retry, Schedule, Task, TaskState,
+};
 use stanchion_tests::faces::{AnyQueue, Stop};
 use stanchion_tests::wait::{SOON, eventually};
 
@@ -48,6 +50,22 @@ on_both_faces! {
             assert_eq!(claim.id(), id);
             claim.ack().unwrap();
         }
+    }
+
+    fn what_a_run_says_when_its_timeout_is_over_comes_too_late(fixture) {
+        let queue = fixture.one.queue("q");
+        // Whoever comes first, the handler or the keeper.
+        for round in 0..20 {
+            let id = format!("t{round}");
+            queue.enqueue(plain(&id).timeout(secs(5)).backoff(Backoff::list([secs(3_600)]))).unwrap();
+            let claim = take_for(&queue, secs(30));
+            fixture.clock.advance(secs(5));
+            assert_eq!(kind(claim.ack_with(b"late")), ErrorKind::StaleReceipt);
+            eventually(SOON, || queue.task(&id).reason == "timeout");
+            assert_eq!(queue.task(&id).state, TaskState::Scheduled);
+            queue.remove(&id, None).unwrap();
+        }
+        assert_eq!(queue.stats().unwrap().acked, 0);
     }
 
     fn a_worker_says_what_was_missed_while_nobody_worked(fixture) {

@@ -170,6 +170,23 @@ on_both_faces! {
         assert_within(ms(200), begun);
     }
 
+    /// A user without the rights that only events need has a queue without them.
+    fn events_alone_need_the_rights_of_events(face) {
+        let rights = ACL_RULE.replace(" +xadd +xlen +xrange", "");
+        assert_ne!(rights, ACL_RULE);
+        let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rights}")).start();
+        let queue = open(face, &server.url_as("app", "c4n4ry-pa55w0rd")).queue("q");
+        queue.configure(QueueConfig::new().dead_max(7)).unwrap();
+        put(&queue, &["a"]);
+        take(&queue).ack().unwrap();
+        let denied = |error: stanchion::Error| assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        denied(queue.configure(QueueConfig::new().events(9)).unwrap_err());
+        // Somebody who has them turns events on: nothing is written without the event.
+        open(face, &server.url()).queue("q").configure(QueueConfig::new().events(9)).unwrap();
+        denied(queue.enqueue(plain("b")).unwrap_err());
+        assert!(open(face, &server.url()).queue("q").get("b").unwrap().is_none());
+    }
+
     /// Without rights on channels everything works by polling; what makes a task ready succeeds.
     fn no_channel_rights(face) {
         let rights = ACL_RULE.replace("&stanchion:wake:* ", "resetchannels ");

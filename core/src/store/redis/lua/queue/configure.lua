@@ -18,9 +18,12 @@ dead_age = tonumber(ARGV[3]) or dead_age
 dead_bytes = tonumber(ARGV[4]) or dead_bytes
 intake = tonumber(ARGV[5]) or intake
 check_dead()
-redis.call('XLEN', KEYS[@EVENTS])
-write_settings()
 local events = tonumber(ARGV[6])
+if events then
+  -- Fails here if it is of another type, and not after a write. Users without events need no right for it.
+  redis.call('XLEN', KEYS[@EVENTS])
+end
+write_settings()
 if events == 0 and watch then
   watch = false
   redis.call('HDEL', KEYS[@QUEUE], 'events')

@@ -5,6 +5,7 @@
 -- returns: {@EVENTS_FOUND, number of the last of all, then those after that, packed} | {@EVENTS_OFF}
 
 -- include record.lua
+-- include hints.lua
 
 if not watch then
   return { @EVENTS_OFF }
@@ -24,12 +25,7 @@ end
 if #reply == 2 and waiter ~= '' then
   -- Changes nothing; the first write decides whether a server without memory lets the script write.
   redis.call('PERSIST', KEYS[@QUEUE])
-  local waiting = { watch[@EVENTS_KEPT], last, waiter, now + @IDLE_LIVE }
-  for i = @EVENT_WAITERS, #watch, 2 do
-    if watch[i] ~= waiter and watch[i + 1] > now and #waiting < @ASKED_MAX * 2 then
-      waiting[#waiting + 1], waiting[#waiting + 2] = watch[i], watch[i + 1]
-    end
-  end
-  redis.call('HSET', KEYS[@QUEUE], 'events', cmsgpack.pack(waiting))
+  local waiting = waiters_with(waiter, watch, @EVENT_WAITERS)
+  redis.call('HSET', KEYS[@QUEUE], 'events', cmsgpack.pack({ watch[@EVENTS_KEPT], last, unpack(waiting) }))
 end
 return reply

@@ -7,6 +7,7 @@
 -- include intake.lua
 -- include write.lua
 -- include check.lua
+-- include hints.lua
 
 local id, wanted, waiter = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 check_live()
@@ -24,17 +25,10 @@ local main = mains[id]
 local version = main and (successors[id] or main)[@VERSION]
 if main and version >= wanted then
   if waiter ~= '' then
-    local asked = { waiter, now + @IDLE_LIVE }
-    local before = main[@ASKED] or {}
-    for i = 1, #before, 2 do
-      if before[i] ~= waiter and before[i + 1] > now and #asked < @ASKED_MAX * 2 then
-        asked[#asked + 1], asked[#asked + 2] = before[i], before[i + 1]
-      end
-    end
     -- Changes nothing; the first write decides whether a server without memory lets the script write.
     redis.call('PERSIST', KEYS[@STATE])
     widen(main)
-    main[@ASKED] = asked
+    main[@ASKED] = waiters_with(waiter, main[@ASKED] or {}, 1)
     touch(id)
     write()
   end
