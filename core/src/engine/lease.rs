@@ -41,7 +41,8 @@ pub enum Need {
 pub struct LeaseState {
     leased: Leased,
     ttl: Duration,
-    deadline: Moment,
+    /// Until when the store surely keeps it for us.
+    lease_end: Moment,
     /// Until when it may be renewed; `None` if it is not renewed.
     hold_until: Option<Moment>,
     next_renewal: Moment,
@@ -110,7 +111,7 @@ impl LeaseState {
         Self {
             leased,
             ttl,
-            deadline: timeout.as_ref().map_or(deadline, |timeout| deadline.min(timeout.at)),
+            lease_end: deadline,
             hold_until,
             // Of what is left: a lease may be resumed late in its life.
             next_renewal: now + deadline.since(now) / RENEWALS_PER_TTL,
@@ -130,14 +131,14 @@ impl LeaseState {
 
     /// Until when it is surely ours.
     pub fn deadline(&self) -> Moment {
-        self.deadline
+        self.timeout.as_ref().map_or(self.lease_end, |timeout| self.lease_end.min(timeout.at))
     }
 
     /// The fence for its release to check, if it may have ended without our knowledge: it ran out, or a renewal had no answer.
     /// A copy of its acquire that comes late, from ourselves or from the network, is offered the lock anew then.
     pub fn fence_to_check(&self, now: Moment) -> Option<Fence> {
         let Leased::Lock(lock) = &self.leased else { return None };
-        let may_have_ended = lock.acquire_resent || now >= self.deadline || self.unanswered;
+        let may_have_ended = lock.acquire_resent || now >= self.deadline() || self.unanswered;
         lock.known_fence().filter(|_| may_have_ended)
     }
 
@@ -154,7 +155,7 @@ impl LeaseState {
     /// How far it has come. Says `Lost` as soon as the deadline has passed, announced or not.
     pub fn status(&self, now: Moment) -> Status {
         match self.status {
-            Status::Held if now >= self.deadline => Status::Lost(self.expiry()),
+            Status::Held if now >= self.deadline() => Status::Lost(self.expiry()),
             Status::Held if self.withdrawn => Status::Lost(LossReason::Stopped),
             status => status,
         }
@@ -163,19 +164,19 @@ impl LeaseState {
     /// When it next needs something.
     pub fn due(&self) -> Moment {
         match self.renews() {
-            true => self.next_renewal.min(self.deadline),
-            false => self.deadline,
+            true => self.next_renewal.min(self.deadline()),
+            false => self.deadline(),
         }
     }
 
     fn renews(&self) -> bool {
         // What the deadline leaves off: renewing for less gains nothing.
-        self.hold_until.is_some_and(|limit| self.deadline + margin(self.ttl) < limit) && !self.times_out()
+        self.hold_until.is_some_and(|limit| self.lease_end + margin(self.ttl) < limit) && !self.times_out()
     }
 
     /// Whether its deadline is that of its owner.
     fn times_out(&self) -> bool {
-        self.timeout.as_ref().is_some_and(|timeout| self.deadline >= timeout.at)
+        self.timeout.as_ref().is_some_and(|timeout| self.lease_end >= timeout.at)
     }
 
     fn expiry(&self) -> LossReason {
@@ -191,7 +192,7 @@ impl LeaseState {
         if self.status != Status::Held {
             return Need::Forget;
         }
-        if now >= self.deadline {
+        if now >= self.deadline() {
             self.status = Status::Lost(self.expiry());
             return Need::Announce(self.farewell_if(self.may_leave_something()));
         }
@@ -215,7 +216,7 @@ impl LeaseState {
     pub fn exact_request(&mut self, ttl: Duration, now: Moment) -> Request {
         self.unanswered = true;
         self.hold_until = None;
-        self.deadline = self.deadline.min(deadline(now, ttl));
+        self.lease_end = self.lease_end.min(deadline(now, ttl));
         self.exact.least = if self.exact.open == 0 { ttl } else { ttl.min(self.exact.least) };
         self.exact.open += 1;
         self.leased.extend(ttl, true)
@@ -246,7 +247,7 @@ impl LeaseState {
                 Need::Forget
             };
         }
-        if now >= self.deadline {
+        if now >= self.deadline() {
             // A late answer revives nothing; if it prolonged the key, the lock is given back.
             self.status = Status::Lost(self.expiry());
             return Need::Announce(self.farewell_if(is_prolonged || self.may_leave_something()));
@@ -257,10 +258,7 @@ impl LeaseState {
                 let sure = self.exact.believe(sent, left);
                 // The key may outlive the deadline, which gives it back then.
                 self.unanswered |= sure < left;
-                self.deadline = self.deadline.max(deadline(sent, sure));
-                if let Some(timeout) = &self.timeout {
-                    self.deadline = self.deadline.min(timeout.at);
-                }
+                self.lease_end = self.lease_end.max(deadline(sent, sure));
                 self.next_renewal = sent + (self.ttl / RENEWALS_PER_TTL).min(left / RENEWALS_PER_TTL);
                 Need::Nothing(self.due())
             }
@@ -300,6 +298,14 @@ impl LeaseState {
     /// Has its owner see it as lost. It is renewed as before, so that nobody else gets it meanwhile.
     pub fn withdraw(&mut self) {
         self.withdrawn = true;
+    }
+
+    /// Its owner has ended, in time unless its time was over: however long it takes to say so to the store, the timeout is none
+    /// of its any more.
+    pub fn owner_ended(&mut self, now: Moment) {
+        if self.status == Status::Held && now < self.deadline() {
+            self.timeout = None;
+        }
     }
 
     /// Ends it on our side: it was released, or handed over.
@@ -404,28 +410,43 @@ mod tests {
         assert_eq!(lease.status(at(40_000)), Status::Lost(LossReason::MaxHold));
     }
 
+    /// One whose owner has so much time.
+    fn timed(timeout: Moment) -> LeaseState {
+        let LeaseState { leased, ttl, lease_end, .. } = lease(None);
+        let timeout = Some(Timeout { at: timeout, request: leased.cleanup().unwrap() });
+        LeaseState::new(
+            LeaseTerms { leased, ttl, deadline: lease_end, hold_until: Some(Moment::FAR), timeout },
+            at(0),
+        )
+    }
+
+    /// It is renewed then for as long as it takes to tell the store; after its time it has failed.
+    #[test]
+    fn who_has_ended_in_time_does_not_time_out() {
+        let mut ended = timed(at(15_000));
+        ended.owner_ended(at(9_000));
+        assert!(matches!(ended.need(at(10_000)), Need::Renew(_)));
+        ended.extended(at(10_001), at(10_000), &extended(TTL));
+        assert_eq!(ended.status(at(15_000)), Status::Held);
+        assert!(matches!(ended.need(at(60_000)), Need::Announce(_)));
+        assert_eq!(ended.loss(), Some(LossReason::Expired));
+
+        let mut late = timed(at(5_000));
+        late.owner_ended(at(5_000));
+        assert_eq!(late.status(at(5_000)), Status::Lost(LossReason::TimedOut));
+    }
+
     /// The store is told when its time is over, although the lease has some left; an answer that comes then changes nothing.
     #[test]
     fn a_timeout_ends_it_however_often_it_is_renewed() {
-        let terms = |at: Moment| {
-            let LeaseState { leased, ttl, deadline, .. } = lease(None);
-            let request = leased.cleanup().unwrap();
-            LeaseTerms {
-                leased,
-                ttl,
-                deadline,
-                hold_until: Some(Moment::FAR),
-                timeout: Some(Timeout { at, request }),
-            }
-        };
-        let mut short = LeaseState::new(terms(at(5_000)), at(0));
+        let mut short = timed(at(5_000));
         assert!(matches!(short.need(at(4_000)), Need::Nothing(until) if until == at(5_000)));
         assert_eq!(short.status(at(4_999)), Status::Held);
         assert_eq!(short.status(at(5_000)), Status::Lost(LossReason::TimedOut));
         assert!(matches!(short.need(at(5_000)), Need::Announce(Some(_))));
         assert!(matches!(short.need(at(5_001)), Need::Forget));
 
-        let mut long = LeaseState::new(terms(at(45_000)), at(0));
+        let mut long = timed(at(45_000));
         for now in [10_000, 20_000] {
             assert!(matches!(long.need(at(now)), Need::Renew(_)), "{now}");
             long.extended(at(now + 1), at(now), &extended(TTL));

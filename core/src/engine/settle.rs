@@ -1,8 +1,112 @@
-//! What the answer to a settlement means.
+//! The settling of a claim: which verdicts may be sent, and what their answers mean.
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
-use crate::protocol::Settled;
+use crate::engine::loss::LossReason;
+use crate::protocol::{Settled, Verdict};
+
+/// How far the settling of a claim has come.
+#[derive(Debug, Default)]
+pub enum Settling {
+    /// Nothing was sent.
+    #[default]
+    Open,
+    /// Sent, and perhaps carried out: the operation, and what earlier calls had sent.
+    Sent(&'static str, Earlier),
+    /// Carried out.
+    Settled(Verdict),
+    /// The store replied that the claim is not ours any more: no earlier call was carried out.
+    Refused,
+}
+
+/// What earlier calls had sent without getting a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// Nothing.
+    Nothing,
+    /// The same verdict.
+    Same,
+    /// Another verdict, or one that was refused, or cannot be carried out.
+    Other,
+}
+
+impl Settling {
+    /// Notes that this verdict is sent; `loss` is why the claim was lost, if it is known to be. What earlier calls had sent, or
+    /// `None` if this verdict was accepted before.
+    ///
+    /// # Errors
+    /// `StaleReceipt` if another verdict was accepted, or the run took longer than its timeout.
+    pub fn send(&mut self, verdict: &Verdict, loss: Option<LossReason>) -> Result<Option<Earlier>, Error> {
+        let operation = verdict.operation();
+        let earlier = match self {
+            Self::Settled(before) if before.operation() == operation => return Ok(None),
+            Self::Settled(before) => {
+                let message = format!("the claim was settled already, by {}", before.operation());
+                return Err(Error::new(ErrorKind::StaleReceipt, message));
+            }
+            // Its keeper says so to the store: what the handler says beside that could come first.
+            Self::Open if loss == Some(LossReason::TimedOut) => {
+                let message = "the run took longer than its timeout, and has failed";
+                return Err(Error::new(ErrorKind::StaleReceipt, message));
+            }
+            // The store replied that it is not ours: no copy of this verdict can be carried out.
+            Self::Open if matches!(loss, Some(LossReason::Taken | LossReason::Removed)) => Earlier::Other,
+            Self::Open => Earlier::Nothing,
+            Self::Refused => Earlier::Other,
+            Self::Sent(before, Earlier::Nothing | Earlier::Same) if *before == operation => Earlier::Same,
+            Self::Sent(..) => Earlier::Other,
+        };
+        *self = Self::Sent(operation, earlier);
+        Ok(Some(earlier))
+    }
+
+    /// Takes in what became of a settlement: `earlier` as [`Settling::send`] gave it, `resent` if an earlier copy of its call
+    /// may have been carried out; the rest as of [`judge_settled`].
+    ///
+    /// # Errors
+    /// As those of [`judge_settled`].
+    pub fn settled(
+        &mut self,
+        verdict: &Verdict,
+        (settled, earlier, resent): (Settled, Earlier, bool),
+        received: Moment,
+        deadline: Moment,
+    ) -> Result<(), Error> {
+        let resent = match (&*self, earlier) {
+            // The reply to the same verdict of a clone of the claim, or of the same batch, came first.
+            (Self::Settled(before), _) if before.operation() == verdict.operation() => return Ok(()),
+            (Self::Refused, _) | (_, Earlier::Other) => false,
+            (_, Earlier::Same) => true,
+            (_, Earlier::Nothing) => resent,
+        };
+        let judged = judge_settled(settled, resent, received, deadline);
+        match &judged {
+            Ok(()) => *self = Self::Settled(verdict.clone()),
+            Err(error) if error.kind() == ErrorKind::Indeterminate => {}
+            Err(_) if matches!(self, Self::Settled(_)) => {}
+            Err(_) => *self = Self::Refused,
+        }
+        judged
+    }
+
+    /// Takes in that a settlement has no answer. One that surely did nothing is as if it had never been tried.
+    pub fn failed(&mut self, earlier: Earlier, error: &Error) {
+        if error.kind() == ErrorKind::StoreUnavailable
+            && earlier == Earlier::Nothing
+            && matches!(self, Self::Sent(_, Earlier::Nothing))
+        {
+            *self = Self::Open;
+        }
+    }
+
+    /// The verdict that was accepted, if one was.
+    pub fn accepted(&self) -> Option<&Verdict> {
+        match self {
+            Self::Settled(verdict) => Some(verdict),
+            Self::Open | Self::Sent(..) | Self::Refused => None,
+        }
+    }
+}
 
 /// Judges the reply to a settlement that came at `received`. `resent`: whether an earlier copy may have been
 /// carried out, and none with another verdict; `deadline` until when the claim was surely the caller's.

@@ -10,10 +10,11 @@ use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::{ClaimMachine, ClaimParams, Claimed};
 use crate::engine::schedule::FiredSchedule;
+use crate::engine::settle::Earlier;
 use crate::protocol::{
     self, MAX_BATCH, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled,
 };
-use crate::queue::delivery::{Delivery, Earlier, Retry};
+use crate::queue::delivery::{Delivery, Retry};
 use crate::queue::queue_calls::QueueCalls;
 use crate::queue::queue_options::{ClaimOptions, ClaimPlan};
 use crate::queue::schedule_calls::report;

@@ -13,7 +13,7 @@ use crate::engine::claim::ClaimedOne;
 use crate::engine::lease::{LeaseTerms, Timeout};
 use crate::engine::leased::{Leased, TaskLease};
 use crate::engine::loss::LossReason;
-use crate::engine::settle::judge_settled;
+use crate::engine::settle::{Earlier, Settling};
 use crate::protocol::{
     ClaimedTask, MAX_PROGRESS, MAX_RESULT, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle,
     Settled, Settlement, Verdict, WallMillis,
@@ -52,32 +52,8 @@ pub(crate) struct Delivery {
     pub(crate) headers: Headers,
     pub(crate) settings: TaskSettings,
     payload_start: usize,
-    verdict: Mutex<Progress>,
+    settling: Mutex<Settling>,
     meters: Arc<QueueMeters>,
-}
-
-/// How far the settling of a claim has come.
-#[derive(Debug, Default)]
-enum Progress {
-    #[default]
-    Open,
-    /// Sent, and perhaps carried out: the operation, and what earlier calls had sent.
-    Sent(&'static str, Earlier),
-    /// Carried out.
-    Settled(Verdict),
-    /// The store replied that the claim is not ours any more: no earlier call was carried out.
-    Refused,
-}
-
-/// What earlier calls had sent without getting a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Earlier {
-    /// Nothing.
-    Nothing,
-    /// The same verdict.
-    Same,
-    /// Another verdict, or one that was refused, or cannot be carried out.
-    Other,
 }
 
 impl Delivery {
@@ -104,7 +80,7 @@ impl Delivery {
             timeout,
         };
         let kept = TrackedLease::start(live, terms, Account::Task(Arc::clone(&meters)));
-        Self { kept, queue, task, headers, settings, payload_start, verdict: Mutex::default(), meters }
+        Self { kept, queue, task, headers, settings, payload_start, settling: Mutex::default(), meters }
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
@@ -148,31 +124,10 @@ impl Delivery {
     /// before.
     pub(crate) fn settlement(&self, verdict: &Verdict) -> Result<Option<(Settlement, Earlier)>, Error> {
         self.kept.live.check_generation().map_err(|error| self.during(verdict.operation(), error))?;
-        let mut progress = locked(&self.verdict);
-        let earlier = match &*progress {
-            Progress::Settled(before) if before.operation() == verdict.operation() => return Ok(None),
-            Progress::Settled(before) => {
-                let message = format!("the claim was settled already, by {}", before.operation());
-                return Err(self.during(verdict.operation(), Error::new(ErrorKind::StaleReceipt, message)));
-            }
-            // Its keeper says so to the store: what the handler says beside that could come first.
-            Progress::Open if self.kept.loss() == Some(LossReason::TimedOut) => {
-                let message = "the run took longer than its timeout, and has failed";
-                return Err(self.during(verdict.operation(), Error::new(ErrorKind::StaleReceipt, message)));
-            }
-            // The store replied that it is not ours: no copy of this verdict can be carried out.
-            Progress::Open if matches!(self.kept.loss(), Some(LossReason::Taken | LossReason::Removed)) => {
-                Earlier::Other
-            }
-            Progress::Open => Earlier::Nothing,
-            Progress::Refused => Earlier::Other,
-            Progress::Sent(before, Earlier::Nothing | Earlier::Same) if *before == verdict.operation() => {
-                Earlier::Same
-            }
-            Progress::Sent(..) => Earlier::Other,
+        let sent = locked(&self.settling).send(verdict, self.kept.loss());
+        let Some(earlier) = sent.map_err(|error| self.during(verdict.operation(), error))? else {
+            return Ok(None);
         };
-        *progress = Progress::Sent(verdict.operation(), earlier);
-        drop(progress);
         // From now on the verdict counts, not the lease.
         self.kept.end(Ended::Settled);
         let (id, receipt) = (self.task.id.clone(), self.task.receipt);
@@ -187,10 +142,7 @@ impl Delivery {
 
     /// The verdict that was accepted, if one was.
     pub(crate) fn accepted(&self) -> Option<Verdict> {
-        match &*locked(&self.verdict) {
-            Progress::Settled(verdict) => Some(verdict.clone()),
-            Progress::Open | Progress::Sent(..) | Progress::Refused => None,
-        }
+        locked(&self.settling).accepted().cloned()
     }
 
     /// Applies the reply to [`Delivery::settle`].
@@ -220,43 +172,23 @@ impl Delivery {
         earlier: Earlier,
         resent: bool,
     ) -> Result<(), Error> {
-        let mut progress = locked(&self.verdict);
-        let resent = match (&*progress, earlier) {
-            // The reply to the same verdict of a clone of the claim, or of the same batch, came first.
-            (Progress::Settled(before), _) if before.operation() == verdict.operation() => return Ok(()),
-            (Progress::Refused, _) | (_, Earlier::Other) => false,
-            (_, Earlier::Same) => true,
-            (_, Earlier::Nothing) => resent,
-        };
+        let mut settling = locked(&self.settling);
+        let accepted = settling.accepted().is_some();
         // As far as renewals have brought it.
         let deadline = locked(&self.kept.cell.state).deadline();
-        let judged = judge_settled(settled, resent, self.kept.live.clock.now(), deadline);
+        let now = self.kept.live.clock.now();
+        let judged = settling.settled(verdict, (settled, earlier, resent), now, deadline);
         match &judged {
-            Ok(()) => {
-                self.meters.settled(verdict);
-                *progress = Progress::Settled(verdict.clone());
-            }
-            Err(error) if error.kind() == ErrorKind::Indeterminate => {}
-            Err(_) if matches!(&*progress, Progress::Settled(_)) => {}
-            Err(error) => {
-                if error.kind() == ErrorKind::StaleReceipt {
-                    self.meters.stale.inc();
-                }
-                *progress = Progress::Refused;
-            }
+            Ok(()) if !accepted => self.meters.settled(verdict),
+            Err(error) if !accepted && error.kind() == ErrorKind::StaleReceipt => self.meters.stale.inc(),
+            Ok(()) | Err(_) => {}
         }
         judged.map_err(|error| self.during(verdict.operation(), error))
     }
 
-    /// Takes in that a settlement has no answer. One that surely did nothing is as if it had never been tried.
+    /// Takes in that a settlement has no answer.
     pub(crate) fn failed(&self, earlier: Earlier, error: &Error) {
-        let mut progress = locked(&self.verdict);
-        if error.kind() == ErrorKind::StoreUnavailable
-            && earlier == Earlier::Nothing
-            && matches!(&*progress, Progress::Sent(_, Earlier::Nothing))
-        {
-            *progress = Progress::Open;
-        }
+        locked(&self.settling).failed(earlier, error);
     }
 
     /// For a claim that is dropped unsettled: it counts as failed. Does nothing in a forked child: the claim is the
@@ -266,7 +198,7 @@ impl Delivery {
         if live.is_inherited() {
             return live.leave_to_parent();
         }
-        let was_open = matches!(*locked(&self.verdict), Progress::Open);
+        let was_open = matches!(*locked(&self.settling), Settling::Open);
         // Whoever drops it at its timeout may be faster than the keeper, which would have said so.
         let reason = if self.kept.loss() == Some(LossReason::TimedOut) { TIMEOUT } else { DROPPED };
         if self.kept.end(Ended::Dropped)
@@ -279,7 +211,7 @@ impl Delivery {
 
     /// Settles it in the background, unless a verdict was sent already.
     pub(crate) fn settle_unheard(&self, verdict: Verdict) {
-        let was_open = matches!(*locked(&self.verdict), Progress::Open);
+        let was_open = matches!(*locked(&self.settling), Settling::Open);
         if !self.kept.live.is_inherited() && was_open && self.kept.end(Ended::Dropped) {
             self.settle_later(verdict);
         }

@@ -60,6 +60,11 @@ impl TrackedLease {
         locked(&self.cell.state).deadline().since(self.live.clock.now())
     }
 
+    /// Its owner has ended: only the verdict is to be told.
+    pub(crate) fn owner_ended(&self) {
+        locked(&self.cell.state).owner_ended(self.live.clock.now());
+    }
+
     pub(crate) fn loss(&self) -> Option<LossReason> {
         if self.live.is_inherited() {
             return None;

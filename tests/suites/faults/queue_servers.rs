@@ -96,6 +96,47 @@ on_both_faces! {
         assert_eq!(claim.ack().unwrap_err().kind(), ErrorKind::StaleReceipt);
     }
 
+    /// Its handler ends in time; when the store can be told, its timeout is long over. That is no failure of the task.
+    fn server_gone_when_a_handler_ends_in_time(face) {
+        const TIMEOUT: Duration = Duration::from_secs(2);
+        let server = RedisServer::builder().appendonly().start();
+        let client = AnyClient::open(face, Client::builder(&server.url()).timeout(ms(500))).unwrap();
+        let (queue, stop) = (client.queue("q"), Stop::default());
+        let (begin, begun) = mpsc::channel();
+        let (end, ends) = mpsc::channel();
+        let (begin, ends) = (Mutex::new(begin), Mutex::new(ends));
+        let (send, told) = mpsc::channel();
+        let send = Mutex::new(send);
+        let handler = move |_| {
+            begin.lock().unwrap().send(Instant::now()).unwrap();
+            ends.lock().unwrap().recv().map_err(|error| error.to_string().into())
+        };
+        let worker = queue.worker(&stop, handler).lease(6 * SOON).on_event(move |event| {
+            let line = match event {
+                WorkerEvent::Completed { id, .. } => format!("completed {id}"),
+                WorkerEvent::Failed { id, reason, .. } => format!("failed {id}: {reason}"),
+                WorkerEvent::Lost { id, .. } => format!("lost {id}"),
+                _ => return,
+            };
+            send.lock().unwrap().send(line).unwrap();
+        });
+        let running = task(move || worker.run());
+        queue.enqueue(plain("a").timeout(TIMEOUT)).unwrap();
+        let begun = begun.recv_timeout(SOON).unwrap();
+        server.kill9();
+        end.send(()).unwrap();
+        // Nobody is told of anything while the store is gone.
+        while begun.elapsed() < TIMEOUT + ms(500) {
+            assert_eq!(told.recv_timeout(ms(100)), Err(mpsc::RecvTimeoutError::Timeout));
+        }
+        server.start_again();
+        assert_eq!(told.recv_timeout(SOON).unwrap(), "completed a");
+        let stats = queue.stats().unwrap();
+        assert_eq!((stats.acked, stats.retried), (1, 0));
+        stop.stop();
+        running.join().unwrap();
+    }
+
     /// It comes back empty: holders learn that their tasks are gone, waiters wait on, versions still rise.
     fn server_sigkilled_and_back_empty(face) {
         let server = RedisServer::start();

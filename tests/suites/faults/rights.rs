@@ -47,6 +47,14 @@ fn hand_off_to(client: &AnyClient, name: &str) -> stanchion_tests::wait::Task<()
     waiting
 }
 
+#[test]
+fn the_rule_is_printed_as_it_is() {
+    assert!(
+        include_str!("../../../SECURITY.md").contains(ACL_RULE),
+        "SECURITY.md has another rule than {ACL_RULE}"
+    );
+}
+
 on_both_faces! {
     /// The documented rule is enough for everything, exactly as it is printed.
     fn acl_rule_is_sufficient(face) {

@@ -102,15 +102,24 @@ fn queue_schedules() {
 fn worker_schedules() {
     let Some((count, seconds, tally)) = play::<workers::Fleet>() else { return };
     println!(
-        "{count} schedules of workers in {seconds:.1} s: {} handlers begun, {} lost their claims, {} were stuck; {} stops, \
+        "{count} schedules of workers in {seconds:.1} s: {} handlers begun, {} lost their claims, {} timed out, \
+         {} verdicts too late, {} were stuck; {} stops, \
          {} handlers told to end, {} left behind, {} tasks put back",
-        tally.begun, tally.lost, tally.stuck, tally.stops, tally.signalled, tally.left_behind, tally.put_back
+        tally.begun,
+        tally.lost,
+        tally.timed_out,
+        tally.too_late,
+        tally.stuck,
+        tally.stops,
+        tally.signalled,
+        tally.left_behind,
+        tally.put_back
     );
     // A simulator in which nothing happens proves nothing.
     assert!(tally.begun > count && tally.stops > count, "{tally:?}");
-    let rare = [tally.lost, tally.stuck, tally.put_back];
+    let rare = [tally.lost, tally.timed_out, tally.stuck, tally.put_back];
     assert!(rare.iter().all(|happened| *happened > count / 4), "{tally:?}");
-    let rarest = [tally.signalled, tally.left_behind];
+    let rarest = [tally.signalled, tally.left_behind, tally.too_late];
     assert!(rarest.iter().all(|happened| *happened > count / 50), "{tally:?}");
 }
 

@@ -334,6 +334,7 @@ impl Job for Arc<Delivery> {
         if let Some(verdict) = self.accepted() {
             return Finished::Settled(Verdict::accepted(self, verdict));
         }
+        self.kept.owner_ended();
         let verdict = match ending {
             HandlerEnd::Returned => Ok(Verdict::ack(self)),
             HandlerEnd::Failed(reason) => Verdict::nack(self, Retry::Backoff, reason),

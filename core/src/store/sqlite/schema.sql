@@ -225,14 +225,13 @@ CREATE TABLE IF NOT EXISTS call (
 
 -- Results of tasks, one of each id.
 CREATE TABLE IF NOT EXISTS result (
-  serial  INTEGER PRIMARY KEY,
   queue   INTEGER NOT NULL,
   id      TEXT    NOT NULL,
   version INTEGER NOT NULL,
   ends    INTEGER NOT NULL, -- milliseconds of wall time
-  body    BLOB    NOT NULL
-);
-CREATE UNIQUE INDEX IF NOT EXISTS result_by_id ON result (queue, id);
+  body    BLOB    NOT NULL,
+  PRIMARY KEY (queue, id)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS result_by_end ON result (queue, ends);
 
 -- What happened to tasks of late, of queues that keep it. They are found by the queue's key, which a purge leaves as it is.

@@ -2,12 +2,14 @@
 
 use std::mem;
 
-use stanchion::engine::call::CallMachine;
+use stanchion::engine::call::{Answer, CallMachine};
 use stanchion::engine::claim::{ClaimMachine, ClaimParams, Claimed};
+use stanchion::engine::lease::Status;
+use stanchion::engine::settle::Earlier;
 use stanchion::engine::{Machine, Step};
 use stanchion::protocol::{Failure, FailureKind, Settle, Settled, Settlement, Verdict};
 use stanchion::wake::Place;
-use stanchion::{Error, ErrorKind};
+use stanchion::{Error, ErrorKind, LossReason};
 
 use super::worker::SimJob;
 use super::*;
@@ -16,12 +18,14 @@ use crate::scene::Route;
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 type Verdicts = Vec<(SimJob, Verdict)>;
+/// Verdicts that are sent, each with what was sent of its claim before.
+type Sent = Vec<(SimJob, Verdict, Earlier)>;
 
 /// A call in progress.
 pub struct Op {
     pub id: u64,
     pub kind: OpKind,
-    settles: Verdicts,
+    settles: Sent,
     awaited: Vec<(u32, Moment)>,
 }
 
@@ -35,7 +39,7 @@ enum Asked {
     Listen,
     Wait(Moment),
     Claimed(Result<Claimed, Error>),
-    Settled(Result<Reply, Error>),
+    Settled(Result<Answer, Error>),
 }
 
 impl OpKind {
@@ -54,9 +58,7 @@ impl OpKind {
         }
         match self {
             Self::Claim(machine, _) => asked(machine.step(now), Asked::Claimed),
-            Self::Settle(machine) => {
-                asked(machine.step(now), |answer| Asked::Settled(answer.map(|answer| answer.reply)))
-            }
+            Self::Settle(machine) => asked(machine.step(now), Asked::Settled),
         }
     }
 
@@ -75,9 +77,18 @@ impl OpKind {
     }
 }
 
+fn settle_of(settles: &Sent) -> Settle {
+    let settlement = |(job, verdict, _): &(SimJob, Verdict, Earlier)| Settlement {
+        id: job.0.task.id.clone(),
+        receipt: job.0.task.receipt,
+        verdict: verdict.clone(),
+    };
+    Settle { items: settles.iter().map(settlement).collect() }
+}
+
 impl World<'_> {
     pub(super) fn claim(&mut self, client: usize, max: usize, wait: Duration, settles: Verdicts) -> Played {
-        let settle = self.sent(&settles)?;
+        let settles = self.sent(settles)?;
         let place = self.stores.enter(client);
         let order = ClaimParams {
             queues: vec![self.queue.clone()],
@@ -86,7 +97,7 @@ impl World<'_> {
             wait,
             timeout: TIMEOUT,
             patient: false,
-            settle: (!settles.is_empty()).then_some(settle),
+            settle: (!settles.is_empty()).then(|| settle_of(&settles)),
             waiter: place.waiter(),
             consumer: format!("{client} host ").into(),
             clock_stands: false,
@@ -97,31 +108,50 @@ impl World<'_> {
     }
 
     pub(super) fn settle(&mut self, client: usize, settles: Verdicts) -> Played {
-        let settle = self.sent(&settles)?;
-        let request = self.queue_request(QueueVerb::Settle(settle));
+        let settles = self.sent(settles)?;
+        if settles.is_empty() {
+            self.workers[client].machine.settled(self.scene.now, None);
+            self.scene.wake_at(client, self.scene.now);
+            return Ok(());
+        }
+        let request = self.queue_request(QueueVerb::Settle(settle_of(&settles)));
         let now = self.scene.now;
         let machine = Box::new(CallMachine::new(request, now, now + TIMEOUT, self.scene.jitter()));
         self.start(client, OpKind::Settle(machine), settles)
     }
 
-    /// From now on the verdicts count, not the leases.
-    fn sent(&mut self, settles: &Verdicts) -> Played<Settle> {
+    /// From now on the verdicts count, not the leases. Some come too late to be sent.
+    fn sent(&mut self, settles: Verdicts) -> Played<Sent> {
+        let mut sent = Vec::with_capacity(settles.len());
         for (job, verdict) in settles {
             if job.0.signalled.get() && matches!(verdict, Verdict::Nack { .. }) {
                 return Err(format!("a stop burnt an attempt of {job:?}"));
             }
             self.tally.put_back += u64::from(matches!(verdict, Verdict::PutBack { .. }));
-            job.0.state.borrow_mut().end();
+            let loss = match job.status() {
+                Status::Lost(LossReason::TimedOut) if self.mutant == Some(Mutant::SettlesAfterItsTimeout) => {
+                    None
+                }
+                Status::Lost(reason) => Some(reason),
+                Status::Held | Status::Ended => None,
+            };
+            let earlier = job.0.settling.borrow_mut().send(&verdict, loss);
+            match earlier {
+                Ok(Some(earlier)) => {
+                    job.0.state.borrow_mut().end();
+                    sent.push((job, verdict, earlier));
+                }
+                Ok(None) => return Err(format!("{job:?} is settled by {verdict:?} a second time")),
+                Err(_) if job.0.in_time.get() => {
+                    return Err(format!("{job:?} had ended in time, and its {verdict:?} is not sent"));
+                }
+                Err(_) => self.tally.too_late += 1,
+            }
         }
-        let settlement = |(job, verdict): &(SimJob, Verdict)| Settlement {
-            id: job.0.task.id.clone(),
-            receipt: job.0.task.receipt,
-            verdict: verdict.clone(),
-        };
-        Ok(Settle { items: settles.iter().map(settlement).collect() })
+        Ok(sent)
     }
 
-    fn start(&mut self, client: usize, kind: OpKind, settles: Verdicts) -> Played {
+    fn start(&mut self, client: usize, kind: OpKind, settles: Sent) -> Played {
         let id = self.scene.processes[client].next_id();
         self.workers[client].ops.push(Op { id, kind, settles, awaited: Vec::new() });
         self.step(client, id)
@@ -177,7 +207,7 @@ impl World<'_> {
         match result {
             Ok(claimed) => {
                 let jobs = claimed.tasks.into_iter().map(|one| self.keep(client, one)).collect();
-                self.check_settled(&claimed.settled, &op.settles)?;
+                self.take_in(&claimed.settled, &op.settles, false)?;
                 self.workers[client].machine.claimed(self.scene.now, jobs);
             }
             Err(error) => {
@@ -189,10 +219,10 @@ impl World<'_> {
         Ok(())
     }
 
-    fn settled(&mut self, client: usize, op: Op, result: Result<Reply, Error>) -> Played {
+    fn settled(&mut self, client: usize, op: Op, result: Result<Answer, Error>) -> Played {
         let failure = match result {
-            Ok(Reply::Queue(QueueReply::Settle(settled))) => {
-                self.check_settled(&settled, &op.settles)?;
+            Ok(Answer { reply: Reply::Queue(QueueReply::Settle(settled)), copies, .. }) => {
+                self.take_in(&settled, &op.settles, copies > 1)?;
                 None
             }
             Ok(other) => return Err(format!("a settle was answered by {other:?}")),
@@ -203,19 +233,32 @@ impl World<'_> {
         Ok(())
     }
 
-    fn check_settled(&self, settled: &[Settled], settles: &Verdicts) -> Played {
+    fn take_in(&mut self, settled: &[Settled], settles: &Sent, resent: bool) -> Played {
         if settled.len() != settles.len() {
             return Err(format!("{} settlements, {} outcomes", settles.len(), settled.len()));
+        }
+        let now = self.scene.now;
+        for ((job, verdict, earlier), settled) in settles.iter().zip(settled) {
+            let deadline = job.0.state.borrow().deadline();
+            let judged =
+                job.0.settling.borrow_mut().settled(verdict, (*settled, *earlier, resent), now, deadline);
+            if judged.is_ok() && job.0.timed_out.get() {
+                return Err(format!("{job:?} has failed by its timeout, and {verdict:?} was accepted"));
+            }
         }
         Ok(())
     }
 
     /// What may still be settled, as far as the worker knows.
-    fn again(&self, settles: Verdicts, error: &Error) -> (Verdicts, bool) {
+    fn again(&self, settles: Sent, error: &Error) -> (Verdicts, bool) {
         let may_pass = matches!(error.kind(), ErrorKind::StoreUnavailable | ErrorKind::Indeterminate);
         let now = self.scene.now;
-        let lives = |(job, _): &(SimJob, Verdict)| now < job.0.state.borrow().deadline();
-        (settles.into_iter().filter(lives).collect(), may_pass)
+        let lives = |(job, verdict, earlier): (SimJob, Verdict, Earlier)| {
+            job.0.settling.borrow_mut().failed(earlier, error);
+            let lives = now < job.0.state.borrow().deadline();
+            lives.then_some((job, verdict))
+        };
+        (settles.into_iter().filter_map(lives).collect(), may_pass)
     }
 
     pub(super) fn abandon_claim(&mut self, client: usize) {

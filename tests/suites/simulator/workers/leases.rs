@@ -1,11 +1,12 @@
 //! What the keeper does for the worker's claims.
 
+use stanchion::LossReason;
 use stanchion::engine::claim::ClaimedOne;
-use stanchion::engine::lease::{LeaseState, LeaseTerms, Need};
+use stanchion::engine::lease::{LeaseState, LeaseTerms, Need, Status, Timeout};
 use stanchion::engine::leased::{Leased, TaskLease};
-use stanchion::protocol::{Failure, FailureKind};
+use stanchion::protocol::{Failure, FailureKind, Verdict};
 
-use super::worker::SimJob;
+use super::worker::{RETRY, SimJob};
 use super::*;
 use crate::scene::Route;
 
@@ -26,9 +27,12 @@ impl World<'_> {
         let ClaimedOne { queue, task, deadline } = one;
         let (now, lease) = (self.scene.now, self.workers[client].lease);
         let leased = TaskLease { queue, id: task.id.clone(), receipt: task.receipt };
+        let timeout = self.scene.once_in(4).then(|| Timeout {
+            at: now + self.scene.between(100, 4_000),
+            request: leased.clone().settled(Verdict::Nack { delay: RETRY, reason: "timeout".into() }),
+        });
         let hold_until = Some(now + lease * MAX_RUN);
-        let terms =
-            LeaseTerms { leased: Leased::Task(leased), ttl: lease, deadline, hold_until, timeout: None };
+        let terms = LeaseTerms { leased: Leased::Task(leased), ttl: lease, deadline, hold_until, timeout };
         let job = SimJob::new(task, LeaseState::new(terms, now), self);
         self.scene.wake_at(client, job.0.state.borrow().due());
         let id = self.scene.processes[client].next_id();
@@ -73,7 +77,16 @@ impl World<'_> {
                 self.scene.wake_at(client, until.min(deadline));
                 self.scene.send(client, Route::Renewal(id), number, request);
             }
-            Need::Announce(_) | Need::Forget => leases.retain(|held| held.id != id),
+            Need::Announce(request) => {
+                let timed_out = held.job.status() == Status::Lost(LossReason::TimedOut);
+                held.job.0.timed_out.set(timed_out);
+                self.tally.timed_out += u64::from(timed_out);
+                leases.retain(|held| held.id != id);
+                if let Some(request) = request {
+                    self.scene.run_errand(client, request);
+                }
+            }
+            Need::Forget => leases.retain(|held| held.id != id),
         }
     }
 

@@ -45,6 +45,9 @@ pub struct Tally {
     pub begun: u64,
     pub lost: u64,
     pub stuck: u64,
+    /// Runs that took longer than their timeouts; verdicts that came too late to be sent.
+    pub timed_out: u64,
+    pub too_late: u64,
     /// Workers that were stopped; handlers that were told to end, that were left behind; tasks that went back.
     pub stops: u64,
     pub signalled: u64,
@@ -57,6 +60,8 @@ impl AddAssign for Tally {
         self.begun += other.begun;
         self.lost += other.lost;
         self.stuck += other.stuck;
+        self.timed_out += other.timed_out;
+        self.too_late += other.too_late;
         self.stops += other.stops;
         self.signalled += other.signalled;
         self.left_behind += other.left_behind;

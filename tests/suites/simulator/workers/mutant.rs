@@ -13,9 +13,20 @@ pub enum Mutant {
     StopUntold,
     /// What was left behind goes to others at once.
     LeftBehindAtOnce,
+    /// What a handler says after its timeout is sent.
+    SettlesAfterItsTimeout,
+    /// A handler that has ended in time fails by its timeout, because the store does not answer.
+    TimesOutAfterItsEnd,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 5] =
-        [Self::RunsAnIdTwice, Self::LossUnseen, Self::StopCounts, Self::StopUntold, Self::LeftBehindAtOnce];
+    pub const ALL: [Self; 7] = [
+        Self::RunsAnIdTwice,
+        Self::LossUnseen,
+        Self::StopCounts,
+        Self::StopUntold,
+        Self::LeftBehindAtOnce,
+        Self::SettlesAfterItsTimeout,
+        Self::TimesOutAfterItsEnd,
+    ];
 }

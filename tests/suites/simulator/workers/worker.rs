@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use stanchion::LossReason;
 use stanchion::engine::lease::{LeaseState, Status};
+use stanchion::engine::settle::Settling;
 use stanchion::engine::worker::{
     Event as News, Finished, HandlerEnd, Job, Order, WorkerMachine, WorkerTerms,
 };
@@ -15,7 +17,7 @@ use super::calls::Op;
 use super::*;
 
 /// How long a failed task rests.
-const RETRY: Duration = Duration::from_millis(200);
+pub const RETRY: Duration = Duration::from_millis(200);
 
 /// A delivery. Clones are the same one.
 #[derive(Clone)]
@@ -26,6 +28,11 @@ pub struct Delivered {
     id: TaskId,
     pub task: ClaimedTask,
     pub state: RefCell<LeaseState>,
+    pub settling: RefCell<Settling>,
+    /// When it was concluded, its timeout was not over.
+    pub in_time: Cell<bool>,
+    /// Its keeper has told that it took longer than its timeout.
+    pub timed_out: Cell<bool>,
     now: Rc<Cell<Moment>>,
     /// The worker's stop has told its handler to end.
     pub signalled: Cell<bool>,
@@ -45,6 +52,9 @@ impl SimJob {
             id,
             task,
             state: RefCell::new(state),
+            settling: RefCell::default(),
+            in_time: Cell::new(false),
+            timed_out: Cell::new(false),
             now,
             signalled: Cell::new(false),
             left_until: Cell::new(Moment::from_nanos(0)),
@@ -90,6 +100,11 @@ impl Job for SimJob {
     }
 
     fn conclude(&self, ending: &HandlerEnd) -> Finished<Self::Verdict> {
+        let now = self.0.now.get();
+        self.0.in_time.set(self.status() != Status::Lost(LossReason::TimedOut));
+        if self.0.mutant != Some(Mutant::TimesOutAfterItsEnd) {
+            self.0.state.borrow_mut().owner_ended(now);
+        }
         let failed = Verdict::Nack { delay: RETRY, reason: "failed".into() };
         let verdict = match ending {
             HandlerEnd::Returned => Verdict::Ack,

@@ -331,12 +331,14 @@ fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
 fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool> {
     let mut left = i64::try_from(limit).unwrap_or(i64::MAX);
     let dropped = |dropped: usize| i64::try_from(dropped).unwrap_or(i64::MAX);
-    for table in ["task", "dead", "result"] {
+    for (table, rows, row) in
+        [("task", "serial", "serial"), ("dead", "serial", "serial"), ("result", "queue = ?1 AND id", "id")]
+    {
         // The first goes whatever its size.
         let sql = format!(
-            "DELETE FROM {table} WHERE serial IN (SELECT serial FROM (
-               SELECT serial, sum(size) OVER (ORDER BY serial) - size AS before FROM (
-                 SELECT serial, length(body) AS size FROM {table} WHERE queue = ?1 LIMIT ?2)) WHERE before < ?3)"
+            "DELETE FROM {table} WHERE {rows} IN (SELECT {row} FROM (
+               SELECT {row}, sum(size) OVER (ORDER BY {row}) - size AS before FROM (
+                 SELECT {row}, length(body) AS size FROM {table} WHERE queue = ?1 LIMIT ?2)) WHERE before < ?3)"
         );
         left -= dropped(step.change(&sql, &[&queue, &left, &MAX_MOVED_BYTES])?);
     }

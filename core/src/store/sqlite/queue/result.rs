@@ -1,6 +1,6 @@
 //! Results that tasks leave behind, and callers that wait for one.
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, ToSql};
 
 use crate::protocol::{
     ASKED_MAX, ClientId, DEAD_TRIM, IDLE_LIVE, QueueReply, RESULTS_BYTES, RESULTS_MAX, ResultOf, ResultReply,
@@ -53,11 +53,14 @@ impl Work<'_> {
         ends: i64,
         result: &[u8],
     ) -> rusqlite::Result<()> {
-        self.drop_results("id = ?2", &id, 1)?;
-        self.step.change(
-            "INSERT INTO result (queue, id, version, ends, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-            &[&self.record.id, &id, &version, &ends, &result],
-        )?;
+        const INSERT: &str = "INSERT INTO result (queue, id, version, ends, body) VALUES (?1, ?2, ?3, ?4, ?5)
+           ON CONFLICT (queue, id) DO NOTHING";
+        let queue = self.record.id;
+        let values: [&dyn ToSql; 5] = [&queue, &id, &version, &ends, &result];
+        if self.step.change(INSERT, &values)? == 0 {
+            self.drop_results("id = ?2", &id, 1)?;
+            self.step.change(INSERT, &values)?;
+        }
         self.record.results.count += 1;
         self.record.results.size += i64::try_from(result.len()).unwrap_or(i64::MAX);
         self.new_results += 1;
@@ -88,27 +91,18 @@ impl Work<'_> {
     }
 
     /// Drops those of the results for which this holds, the first that end, at most so many.
-    fn drop_results(
-        &mut self,
-        holds: &str,
-        value: &dyn rusqlite::ToSql,
-        most: usize,
-    ) -> rusqlite::Result<()> {
+    fn drop_results(&mut self, holds: &str, value: &dyn ToSql, most: usize) -> rusqlite::Result<()> {
         if self.record.results.count == 0 {
             return Ok(());
         }
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let which = format!("SELECT serial FROM result WHERE queue = ?1 AND {holds} ORDER BY ends LIMIT ?3");
-        let gone: Vec<i64> = self.step.few(&which, &[&self.record.id, value, &most], |row| row.get(0))?;
-        for serial in gone {
-            let size: i64 = self
-                .step
-                .connection
-                .prepare_cached("DELETE FROM result WHERE serial = ?1 RETURNING length(body)")?
-                .query_row([serial], |row| row.get(0))?;
-            self.record.results.count -= 1;
-            self.record.results.size -= size;
-        }
+        let sql = format!(
+            "DELETE FROM result WHERE queue = ?1 AND id IN (
+               SELECT id FROM result WHERE queue = ?1 AND {holds} ORDER BY ends LIMIT ?3) RETURNING length(body)"
+        );
+        let gone: Vec<i64> = self.step.few(&sql, &[&self.record.id, value, &most], |row| row.get(0))?;
+        self.record.results.count -= i64::try_from(gone.len()).unwrap_or(i64::MAX);
+        self.record.results.size -= gone.iter().sum::<i64>();
         Ok(())
     }
 

@@ -5,6 +5,8 @@
 
 -- Id and packed result, end and id, one after another, and where those of an id are.
 local results, result_ends, result_count, result_at = {}, {}, 0, {}
+-- How long the last one is kept, and its end: mostly those of the next one, too.
+local kept_for, kept_until
 
 local function keep_result(id, version, time, bytes)
   local at = result_at[id]
@@ -12,32 +14,41 @@ local function keep_result(id, version, time, bytes)
     at = result_count
     result_at[id], result_count = at, at + 2
   end
+  if time ~= kept_for then
+    kept_for, kept_until = time, string.format('%.0f', now + time)
+  end
   results[at + 1], results[at + 2] = id, cmsgpack.pack({ version, bytes })
-  result_ends[at + 1], result_ends[at + 2] = string.format('%.0f', now + time), id
+  result_ends[at + 1], result_ends[at + 2] = kept_until, id
 end
 
--- Drops what has ended, and what is too much: at most @DEAD_TRIM more than came, so that there are never more for long. How
--- many bytes are left of `size`.
+-- Drops these, if there are any; how many bytes are left of `size`.
+local function drop_results(ids, size)
+  for _, id in ipairs(ids) do
+    size = size - redis.call('HSTRLEN', KEYS[@RESULT], id)
+  end
+  if #ids > 0 then
+    redis.call('HDEL', KEYS[@RESULT], unpack(ids))
+    redis.call('ZREM', KEYS[@RESULTS], unpack(ids))
+  end
+  return size
+end
+
+-- Drops what has ended, and what is too much, those that end first: of each at most @DEAD_TRIM more than came, so that there
+-- are never more for long. How many bytes are left of `size`.
 local function trim_results(size)
-  local over = redis.call('ZCARD', KEYS[@RESULTS]) - @RESULTS_MAX
-  -- As many as are too many, and one to see whether there is more to drop.
   local bound = @DEAD_TRIM + result_count / 2
-  local most = math.min(math.max(over, 0) + 1, bound)
-  local first, gone = redis.call('ZRANGE', KEYS[@RESULTS], 0, most - 1, 'WITHSCORES'), {}
-  if size > @RESULTS_BYTES or tonumber(first[most * 2] or now + 1) <= now then
-    first = redis.call('ZRANGE', KEYS[@RESULTS], 0, bound - 1, 'WITHSCORES')
+  size = drop_results(redis.call('ZRANGE', KEYS[@RESULTS], '-inf', now, 'BYSCORE', 'LIMIT', 0, bound), size)
+  local over = math.min(redis.call('ZCARD', KEYS[@RESULTS]) - @RESULTS_MAX, bound)
+  if over > 0 then
+    size = drop_results(redis.call('ZRANGE', KEYS[@RESULTS], 0, over - 1), size)
   end
-  for i = 1, #first, 2 do
-    if tonumber(first[i + 1]) > now and over <= 0 and size <= @RESULTS_BYTES then
-      break
+  if size > @RESULTS_BYTES then
+    for _, id in ipairs(redis.call('ZRANGE', KEYS[@RESULTS], 0, bound - 1)) do
+      size = drop_results({ id }, size)
+      if size <= @RESULTS_BYTES then
+        break
+      end
     end
-    size = size - redis.call('HSTRLEN', KEYS[@RESULT], first[i])
-    gone[#gone + 1] = first[i]
-    over = over - 1
-  end
-  if #gone > 0 then
-    redis.call('HDEL', KEYS[@RESULT], unpack(gone))
-    redis.call('ZREM', KEYS[@RESULTS], unpack(gone))
   end
   return math.max(size, 0)
 end
@@ -46,23 +57,19 @@ local function write_results()
   if result_count == 0 then
     return
   end
-  local size, ids = tonumber(redis.call('HGET', KEYS[@RESULT], '') or 0), {}
-  for i = 1, result_count, 2 do
-    ids[(i + 1) / 2] = results[i]
-    size = size + #results[i + 1]
+  local size, added = tonumber(redis.call('HGET', KEYS[@RESULT], '') or 0), 0
+  for i = 1, result_count, @CHUNK do
+    local last = math.min(i + @CHUNK_REST, result_count)
+    added = added + redis.call('ZADD', KEYS[@RESULTS], unpack(result_ends, i, last))
   end
-  for first = 1, #ids, @CHUNK do
-    local ends = redis.call('ZMSCORE', KEYS[@RESULTS], unpack(ids, first, math.min(first + @CHUNK_REST, #ids)))
-    for i, kept in ipairs(ends) do
-      if kept then
-        size = size - redis.call('HSTRLEN', KEYS[@RESULT], ids[first + i - 1])
-      end
+  for i = 1, result_count, 2 do
+    size = size + #results[i + 1]
+    if added < result_count / 2 then
+      size = size - redis.call('HSTRLEN', KEYS[@RESULT], results[i])
     end
   end
   for i = 1, result_count, @CHUNK do
-    local last = math.min(i + @CHUNK_REST, result_count)
-    redis.call('HSET', KEYS[@RESULT], unpack(results, i, last))
-    redis.call('ZADD', KEYS[@RESULTS], unpack(result_ends, i, last))
+    redis.call('HSET', KEYS[@RESULT], unpack(results, i, math.min(i + @CHUNK_REST, result_count)))
   end
   size = trim_results(size)
   redis.call('HSET', KEYS[@RESULT], '', string.format('%.0f', size))

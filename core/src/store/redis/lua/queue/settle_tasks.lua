@@ -45,14 +45,32 @@ local function settle(id, receipt, verdict, delay, reason, ends)
   return main and @STALE or @GONE
 end
 
--- The verdicts' letters: an ack, perhaps with how long its result is kept and that, a nack with its delay and reason, a bury with its reason, a put_back
--- with its delay.
+-- A verdict with its delay and reason: the letter is that of an ack, perhaps with how long its result is kept and that, of a
+-- nack with its delay and reason, of a bury with its reason, or of a put_back with its delay.
+local function verdict_of(text)
+  if text == 'a' then
+    return @ACK, 0, ''
+  end
+  local time, rest = string.match(text, '^a(%d+) ()')
+  if time then
+    return @ACK, tonumber(time), string.sub(text, rest)
+  end
+  local letter = string.sub(text, 1, 1)
+  if letter == 'p' then
+    return @PUT_BACK, tonumber(string.sub(text, 2)) or 0, ''
+  elseif letter == 'b' then
+    return @BURY, 0, string.sub(text, 2)
+  end
+  local delay, reason = string.match(text, '^n(%d+) (.*)$')
+  return @NACK, tonumber(delay), reason
+end
+
 local function settle_all(first_item, reply)
   local ids, count, has_results = {}, 0, false
   for i = first_item, #ARGV, 3 do
     count = count + 1
     ids[count] = ARGV[i]
-    has_results = has_results or string.match(ARGV[i + 2], '^a%d')
+    has_results = has_results or ARGV[i + 2] ~= 'a' and string.sub(ARGV[i + 2], 1, 1) == 'a'
   end
   if has_results then
     -- Fails here if they are of another type, and not after a write.
@@ -73,22 +91,8 @@ local function settle_all(first_item, reply)
   end
   local length = #reply
   for i = first_item, #ARGV, 3 do
-    local id, receipt, text = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
-    local verdict, delay, reason = @ACK, 0, ''
-    if text ~= 'a' then
-      local letter = string.sub(text, 1, 1)
-      if letter == 'a' then
-        local space = string.find(text, ' ', 2, true)
-        delay, reason = tonumber(string.sub(text, 2, space - 1)), string.sub(text, space + 1)
-      elseif letter == 'p' then
-        verdict, delay = @PUT_BACK, tonumber(string.sub(text, 2)) or 0
-      elseif letter == 'b' then
-        verdict, reason = @BURY, string.sub(text, 2)
-      else
-        verdict = @NACK
-        delay, reason = string.match(text, '^n(%d+) (.*)$')
-      end
-    end
+    local id, receipt = ARGV[i], tonumber(ARGV[i + 1])
+    local verdict, delay, reason = verdict_of(ARGV[i + 2])
     length = length + 1
     reply[length] = settle(id, receipt, verdict, delay, reason, ends[id])
   end
