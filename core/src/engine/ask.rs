@@ -97,8 +97,11 @@ impl<Q: Question> AskMachine<Q> {
         self.params.wait.is_zero()
     }
 
+    /// Until when the answer to a question is awaited. A wait that ends meanwhile still takes the answer: it may be shorter than
+    /// the way to the store.
     fn patience(&self, sent: Moment) -> Moment {
-        (sent + RESEND_AFTER).min(self.give_up.max(sent + LEAST_PATIENCE))
+        let resend = sent + RESEND_AFTER;
+        if self.only_asks() { resend.min(self.give_up.max(sent + LEAST_PATIENCE)) } else { resend }
     }
 
     fn ask(&mut self, now: Moment) -> Step<Q::Answer> {
@@ -323,6 +326,20 @@ mod tests {
         failing.hint();
         assert!(waits_until(&mut failing, at(1)) > at(1), "it backs off");
         let Step::Done(Err(error)) = failing.step(at(3_000)) else { panic!("it has ended") };
+        assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
+    }
+
+    #[test]
+    fn a_wait_that_is_shorter_than_the_way_to_the_store_has_its_answer() {
+        let mut slow = machine(1, true);
+        let (number, _) = asked(&mut slow, at(0));
+        assert!(matches!(slow.step(at(200)), Step::Wait { until, hints: false } if until == at(1_000)));
+        slow.reply(at(300), number, answer(ResultReply::Pending));
+        assert!(matches!(slow.step(at(300)), Step::Done(Ok(ResultReply::Pending))));
+
+        let mut silent = machine(1, true);
+        asked(&mut silent, at(0));
+        let Step::Done(Err(error)) = silent.step(at(1_000)) else { panic!("it has ended") };
         assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
     }
 
