@@ -140,7 +140,7 @@ fn wait_for(queue: &Queue, id: &str, version: Option<Version>) {
     }
 }
 
-/// The same drain with results that are kept and without, until a queue has as many as it keeps, and when it has.
+/// The same drain of the same tasks with results, which are kept for an hour as always, and without, until a queue has as many as it keeps, and when it has.
 fn cost(url: &str, store: &str, report: &mut Report) {
     report.section(&format!("{store}: acks with a result of {} bytes, against acks without", RESULT.len()));
     let (with, without) = (queue(url, "bench:kept"), queue(url, "bench:not-kept"));
@@ -178,7 +178,7 @@ fn middle(mut turns: Vec<(Duration, Duration)>) -> (Duration, Duration) {
 /// How long a worker takes for the tasks of one turn, which have other ids than those of the turn before.
 fn drain(queue: &Queue, turn: usize, kept: bool) -> Duration {
     let first = turn * DRAINED;
-    fill_with(queue, first..first + DRAINED, |number| settled_task(number, kept));
+    fill_with(queue, first..first + DRAINED, task);
     let options = || ClaimOptions::new().max(BATCH);
     let started = Instant::now();
     let mut claims = queue.claim(options()).unwrap();
@@ -197,14 +197,10 @@ fn drain(queue: &Queue, turn: usize, kept: bool) -> Duration {
 
 /// One task, claimed and acked.
 fn single(queue: &Queue, number: usize, kept: bool) -> Duration {
-    queue.enqueue(settled_task(2 * FILLING * DRAINED + number, kept)).unwrap();
+    queue.enqueue(task(2 * FILLING * DRAINED + number)).unwrap();
     let started = Instant::now();
     let claims = queue.claim(ClaimOptions::new()).unwrap();
     let settled = if kept { claims[0].ack_with(&RESULT) } else { claims[0].ack() };
     settled.unwrap();
     started.elapsed()
-}
-
-fn settled_task(number: usize, kept: bool) -> Task {
-    if kept { task(number).keep_result(KEPT_FOR) } else { task(number) }
 }
