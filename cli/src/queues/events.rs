@@ -1,6 +1,6 @@
 //! `stanchion queues events`.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -20,52 +20,39 @@ use crate::text::plain;
 
 /// How often signals are looked for while nothing happens.
 const LOOK: Duration = Duration::from_millis(50);
+/// Until a store that is gone is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
 /// How long one request waits for events; then comes the next.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_secs(5);
 
 /// Prints the events that are kept; with `--follow` also those that happen, until a signal comes.
 pub fn events(queue: &Queue, order: &EventsOrder, report: &Report, json: bool) -> Result<u8, Failure> {
-    let show = |page: &EventPage| {
-        if page.missed {
-            report.note(
-                "events were missed: the queue had kept too few of them; `stanchion queues configure --events` keeps more",
-            );
-        }
-        print_on(shown(page, json).as_bytes())
-    };
+    if order.follow {
+        return follow(queue.clone(), order.after, report.clone(), json);
+    }
     let mut after = order.after;
-    // From here on a signal is ours to handle; who reads what is printed may send one.
-    let signals = order.follow.then(|| Signals::catch(&ENDING)).transpose()?;
     loop {
         let page = next(queue, after, Duration::ZERO)?;
         after = page.cursor;
-        if page.events.is_empty() {
-            break;
-        }
-        if !show(&page)? {
+        if page.events.is_empty() || !show(&page, report, json)? {
             return Ok(exit::DONE);
         }
     }
-    match signals {
-        None => Ok(exit::DONE),
-        Some(signals) => follow(queue, after, &signals, show),
-    }
 }
 
-fn follow(
-    queue: &Queue,
-    after: u64,
-    signals: &Signals,
-    show: impl Fn(&EventPage) -> Result<bool, Failure>,
-) -> Result<u8, Failure> {
-    let pages = pages(queue.clone(), after)?;
+/// Watches and prints on a thread of its own, so that signals are heard meanwhile, also while nobody reads what is printed.
+fn follow(queue: Queue, after: u64, report: Report, json: bool) -> Result<u8, Failure> {
+    // From here on a signal is ours to handle; who reads what is printed may send one.
+    let signals = Signals::catch(&ENDING)?;
+    let (sender, ended) = sync_channel(1);
+    let watches = move || drop(sender.send(watch(&queue, after, &report, json)));
+    thread::Builder::new()
+        .name("events".into())
+        .spawn(watches)
+        .map_err(|error| Failure::system("starting a thread failed", &error))?;
     loop {
-        match pages.recv_timeout(LOOK) {
-            Ok(page) => {
-                if !show(&page?)? {
-                    return Ok(exit::DONE);
-                }
-            }
+        match ended.recv_timeout(LOOK) {
+            Ok(end) => return end,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::new("Internal", exit::SYSTEM, "nobody watches the queue any more", ""));
@@ -77,26 +64,37 @@ fn follow(
     }
 }
 
-/// Waits for events on a thread of its own, so that signals are heard meanwhile.
-fn pages(queue: Queue, after: u64) -> Result<Receiver<Result<EventPage, Failure>>, Failure> {
-    let (sender, received) = sync_channel(1);
-    let started = thread::Builder::new().name("events".into()).spawn(move || watch(&queue, after, &sender));
-    started.map_err(|error| Failure::system("starting a thread failed", &error))?;
-    Ok(received)
-}
-
-fn watch(queue: &Queue, mut after: u64, pages: &SyncSender<Result<EventPage, Failure>>) {
+/// Until nobody reads any more. A store that is gone is waited for.
+fn watch(queue: &Queue, mut after: u64, report: &Report, json: bool) -> Result<u8, Failure> {
+    let (mut was_there, mut is_gone) = (false, false);
     loop {
-        let page = next(queue, after, WAIT);
-        let failed = page.is_err();
-        if let Ok(page) = &page {
-            after = page.cursor;
-        }
-        // Whoever has gone needs no more pages.
-        if pages.send(page).is_err() || failed {
-            return;
+        match next(queue, after, WAIT) {
+            Ok(page) => {
+                (after, was_there, is_gone) = (page.cursor, true, false);
+                if !show(&page, report, json)? {
+                    return Ok(exit::DONE);
+                }
+            }
+            Err(failure) if was_there && failure.kind == ErrorKind::StoreUnavailable.name() => {
+                if !is_gone {
+                    report.note(&format!("{}; waiting for the store", failure.what));
+                }
+                is_gone = true;
+                thread::sleep(PAUSE);
+            }
+            Err(failure) => return Err(failure),
         }
     }
+}
+
+/// Whether somebody reads it.
+fn show(page: &EventPage, report: &Report, json: bool) -> Result<bool, Failure> {
+    if page.missed {
+        report.note(
+            "events were missed: the queue had kept too few of them; `stanchion queues configure --events` keeps more",
+        );
+    }
+    print_on(shown(page, json).as_bytes())
 }
 
 fn next(queue: &Queue, after: u64, wait: Duration) -> Result<EventPage, Failure> {

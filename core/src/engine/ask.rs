@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_told_but_not_to_who_asks_from_the_oldest() {
-        for (after, missed) in [(40, false), (39, true), (0, false), (90, true)] {
+        for (after, missed) in [(40, false), (39, true), (0, false), (90, true), (u64::MAX, true)] {
             let mut machine = asks(WhatHappens { after: Some(after) }, 0, true);
             let (number, _) = asked_after(&mut machine, at(0));
             machine.reply(at(1), number, found(42, &[41, 42]));

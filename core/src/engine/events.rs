@@ -61,5 +61,5 @@ impl Question for WhatHappens {
 
 fn found(after: u64, events: Vec<EventRecord>) -> Option<Happenings> {
     let (first, last) = (events.first()?.number, events.last()?.number);
-    Some(Happenings { missed: after > 0 && first != after + 1, cursor: last, events })
+    Some(Happenings { missed: after > 0 && first != after.saturating_add(1), cursor: last, events })
 }

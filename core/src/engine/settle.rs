@@ -3,7 +3,7 @@
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::engine::loss::LossReason;
-use crate::protocol::{Settled, Verdict};
+use crate::protocol::{MAX_BATCH, MAX_REQUEST_BYTES, Settled, Verdict};
 
 /// How far the settling of a claim has come.
 #[derive(Debug, Default)]
@@ -108,6 +108,16 @@ impl Settling {
     }
 }
 
+/// How many verdicts of these sizes are sent in one request, from the first on: it is of bounded work, in tasks and in bytes.
+pub(crate) fn part_of(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    let fits = |(count, size): &(usize, usize)| {
+        bytes += size;
+        *count == 0 || bytes <= MAX_REQUEST_BYTES
+    };
+    sizes.take(MAX_BATCH).enumerate().take_while(fits).count()
+}
+
 /// Judges the reply to a settlement that came at `received`. `resent`: whether an earlier copy may have been
 /// carried out, and none with another verdict; `deadline` until when the claim was surely the caller's.
 ///
@@ -138,6 +148,15 @@ pub fn judge_settled(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_of_so_many_verdicts_and_bytes_and_of_one_in_any_case() {
+        assert_eq!(part_of([].into_iter()), 0);
+        assert_eq!(part_of(std::iter::repeat_n(0, 2_000)), 1_000);
+        assert_eq!(part_of(std::iter::repeat_n(1 << 20, 9)), 4);
+        assert_eq!(part_of([5 << 20, 0].into_iter()), 1);
+        assert_eq!(part_of([0, 4 << 20, 1, 0].into_iter()), 2);
+    }
 
     #[test]
     fn what_is_not_ours_any_more_was_settled_by_an_earlier_copy_if_nobody_else_could() {

@@ -10,10 +10,8 @@ use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::{ClaimMachine, ClaimParams, Claimed};
 use crate::engine::schedule::FiredSchedule;
-use crate::engine::settle::Earlier;
-use crate::protocol::{
-    self, MAX_BATCH, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled,
-};
+use crate::engine::settle::{Earlier, part_of};
+use crate::protocol::{self, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled};
 use crate::queue::delivery::{Delivery, Retry};
 use crate::queue::queue_calls::QueueCalls;
 use crate::queue::queue_options::{ClaimOptions, ClaimPlan};
@@ -242,11 +240,12 @@ impl Batch {
 }
 
 /// Splits verdicts into as many as one request takes.
-pub(crate) fn batches(queue: &QueueCalls, verdicts: Vec<Verdict>) -> Result<Vec<Batch>, Error> {
-    let mut verdicts = verdicts.into_iter().peekable();
+pub(crate) fn batches(queue: &QueueCalls, mut verdicts: Vec<Verdict>) -> Result<Vec<Batch>, Error> {
     let mut batches = Vec::new();
-    while verdicts.peek().is_some() {
-        batches.push(Batch::new(queue, verdicts.by_ref().take(MAX_BATCH).collect())?);
+    while !verdicts.is_empty() {
+        let rest = verdicts.split_off(part_of(verdicts.iter().map(|verdict| verdict.verdict.size())));
+        batches.push(Batch::new(queue, verdicts)?);
+        verdicts = rest;
     }
     Ok(batches)
 }

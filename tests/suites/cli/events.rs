@@ -1,10 +1,12 @@
 //! `stanchion queues events`.
 
 use std::fs::{self, File};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use stanchion_tests::wait::eventually_some;
+use stanchion_tests::RedisServer;
+use stanchion_tests::wait::{eventually, eventually_some};
 
 use super::harness::{LONG, Place, Running, on_both_stores};
 
@@ -15,6 +17,14 @@ fn keep(place: &Place, events: &str) {
 /// The columns of a line.
 fn parts_of(line: &str) -> Vec<&str> {
     line.split("  ").map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// Whether a thread of it stands in a write that nobody reads.
+fn writes_into_a_pipe(pid: i32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let stands_in =
+        |thread: fs::DirEntry| fs::read_to_string(thread.path().join("wchan")).unwrap_or_default();
+    threads.map(stands_in).any(|place| place.contains("pipe"))
 }
 
 on_both_stores! {
@@ -70,6 +80,20 @@ on_both_stores! {
         assert_eq!((outcome.code, &*outcome.err), (128 + Signal::SIGTERM as i32, ""), "{outcome:?}");
     }
 
+    fn a_signal_ends_it_also_while_nobody_reads_what_it_prints(place) {
+        keep(place, "10000");
+        // More than a pipe holds.
+        let lines: String = (1..=2_500).map(|number| format!("{number}\n")).collect();
+        place.feed(&["enqueue", "q", "--lines", "-q"], lines).succeeded();
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let mut command = place.stanchion(&["queues", "events", "q", "--follow"]);
+        command.stdout(writer);
+        let watcher = Running::start_with_stdout(command);
+        eventually(LONG, || writes_into_a_pipe(watcher.pid()));
+        watcher.signal(Signal::SIGINT);
+        assert_eq!(watcher.finish().code, 128 + Signal::SIGINT as i32);
+    }
+
     fn missed_ones_are_reported(place) {
         keep(place, "1");
         place.finish(&["enqueue", "q", "a"]).succeeded();
@@ -103,6 +127,33 @@ on_both_stores! {
         let outcome = Running::start_with_stdout(command).finish();
         assert_eq!((outcome.code, &*outcome.err), (0, ""), "{outcome:?}");
     }
+}
+
+/// A store that is gone for a while is waited for; one that was never there is not.
+#[test]
+fn who_follows_goes_on_when_the_server_is_back() {
+    let server = RedisServer::builder().appendonly().start();
+    let place = Place::with_url(&server.url());
+    keep(&place, "10");
+    place.finish(&["enqueue", "q", "a"]).succeeded();
+    let mut command = place.stanchion(&["queues", "events", "q", "--follow", "--json"]);
+    command.stdout(File::create(place.path("events")).unwrap());
+    let mut watcher = Running::start_with_stdout(command);
+    let printed =
+        |id: &str| fs::read_to_string(place.path("events")).unwrap().contains(&format!("\"id\":\"{id}\""));
+    eventually(LONG, || printed("a"));
+    server.kill9();
+    let gone = Instant::now();
+    assert!(place.finish(&["queues", "events", "q", "--follow"]).failed(4).contains("cannot reach"));
+    // Longer than one of its requests waits.
+    eventually(LONG, || !watcher.runs() || gone.elapsed() > Duration::from_secs(7));
+    server.start_again();
+    place.finish(&["enqueue", "q", "b"]).succeeded();
+    eventually(LONG, || printed("b") || !watcher.runs());
+    watcher.signal(Signal::SIGTERM);
+    let outcome = watcher.finish();
+    assert_eq!(outcome.code, 128 + Signal::SIGTERM as i32, "{outcome:?}");
+    assert_eq!(outcome.err.matches("waiting for the store").count(), 1, "{outcome:?}");
 }
 
 #[test]

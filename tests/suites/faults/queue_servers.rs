@@ -109,7 +109,7 @@ on_both_faces! {
         let send = Mutex::new(send);
         let handler = move |_| {
             begin.lock().unwrap().send(Instant::now()).unwrap();
-            ends.lock().unwrap().recv().map_err(|error| error.to_string().into())
+            ends.lock().unwrap().recv().map_err(|error| error.to_string())
         };
         let worker = queue.worker(&stop, handler).lease(6 * SOON).on_event(move |event| {
             let line = match event {

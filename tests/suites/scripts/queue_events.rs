@@ -136,6 +136,47 @@ fn the_first_event_gets_a_number_that_none_before_had() {
     assert_eq!(describe(&bench.call(request(events(Some(0), None))).unwrap()).split('|').next(), Some(""));
 }
 
+/// More happened than versions were given out, and the clock was set back meanwhile.
+#[test]
+fn numbers_go_on_from_the_last_event_also_after_a_pause() {
+    let mut bench = Bench::new();
+    let far = 9_000_000_000_000_000;
+    bench.set_up(&running().watched(100, far));
+    bench.call(request(keep(0))).unwrap();
+    bench.call(request(keep(9))).unwrap();
+    let told = describe(&bench.call(request(events(None, None))).unwrap());
+    assert_eq!(told, format!("| last {}", far + 1));
+}
+
+#[test]
+fn who_waits_for_an_event_is_told_that_none_will_come() {
+    let mut bench = Bench::new();
+    bench.set_up(&running().watched(100, 7));
+    assert_eq!(describe(&bench.call(request(events(Some(7), Some(5)))).unwrap()), "| last 7");
+    let (_, hints) = bench.hinted(|bench| bench.call(request(keep(0))).unwrap());
+    assert_eq!(hints, ["5"]);
+}
+
+/// Nothing that the library writes is lost by it but the events before, which are told as a gap.
+#[test]
+fn a_larger_number_of_a_stranger_is_dropped_with_what_is_before_it() {
+    let mut bench = Bench::new();
+    bench.set_up(&running().watched(100, 7));
+    bench.call(request(progress("a", 40, 60_000, "half"))).unwrap();
+    let _: String = redis::cmd("XADD")
+        .arg(stream())
+        .arg("9999999999999999-0")
+        .arg("foo")
+        .arg("bar")
+        .query(&mut bench.raw)
+        .unwrap();
+    bench.call(request(settle(&[("a", 40, ack())]))).unwrap();
+    assert_eq!(
+        describe(&bench.call(request(events(Some(7), None))).unwrap()),
+        "9 a done of 30 at 1; | last 9"
+    );
+}
+
 #[test]
 fn a_queue_with_events_keeps_its_record_and_the_stream_ends_by_itself() {
     let mut bench = Bench::new();

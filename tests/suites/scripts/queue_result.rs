@@ -4,6 +4,7 @@ use crate::case::{Bench, describe, given};
 use crate::queue_case::{
     ack, ack_with, bury, cancel, enqueue, nack, plain, remove, request, result, settle, settle_and_try,
 };
+use crate::queue_state::real_key;
 use crate::state::{State, nothing};
 
 const COUNTS: &str = "counter 50, sequence 20";
@@ -70,6 +71,19 @@ fn what_has_ended_goes_when_another_result_comes() {
                 .counts(ACKED)
                 .resting(),
         );
+}
+
+/// Servers that evict keys take one without the other.
+#[test]
+fn what_has_lost_its_end_goes_when_another_result_comes() {
+    let mut bench = Bench::new();
+    bench.set_up(&running().result("b", LIVE, "version 3, result old").results_size(15));
+    let _: u64 = redis::cmd("DEL").arg(real_key("q:results", 0)).query(&mut bench.raw).unwrap();
+    bench.call(request(settle(&[("a", 40, ack_with("done", 9_000))]))).unwrap();
+    let kept: std::collections::HashMap<String, Vec<u8>> =
+        redis::cmd("HGETALL").arg(real_key("q:result", 0)).query(&mut bench.raw).unwrap();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert_eq!(kept[""], SIZE.to_string().into_bytes());
 }
 
 #[test]

@@ -60,6 +60,10 @@ impl Job for Work {
         self.receipt
     }
 
+    fn size(said: &Said) -> usize {
+        said.verdict.size()
+    }
+
     fn is_lost(&self) -> bool {
         !self.blind && LOST.with(|lost| lost.borrow().contains(&self.receipt))
     }

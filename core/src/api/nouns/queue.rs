@@ -107,7 +107,8 @@ impl Queue {
         batch.answered(answer)
     }
 
-    /// Settles claims (1,000 at most) and takes new tasks, in one round trip if there are any.
+    /// Settles claims (1,000 at most) and takes new tasks, in one round trip if there are any, and
+    /// their results have no more than 4 MiB together.
     ///
     /// # Errors
     /// As [`Queue::claim`]; `Indeterminate` if the settlements may or may not have been carried out.
@@ -117,16 +118,24 @@ impl Queue {
         verdicts: Vec<Verdict>,
         options: ClaimOptions,
     ) -> Result<(Vec<Result<(), Error>>, Vec<Claim>), Error> {
-        let mut batch = self.one_batch(verdicts)?;
-        let claims = self.settle_batch_and_claim(&mut batch, options, None).await?;
-        Ok((outcomes(batch, None).collect(), claims))
-    }
-
-    pub(crate) fn one_batch(&self, verdicts: Vec<Verdict>) -> Result<Batch, Error> {
         if verdicts.len() > MAX_BATCH {
             let message = format!("{} verdicts are more than {MAX_BATCH}", verdicts.len());
             return Err(Error::invalid(message).during("settle_and_claim", self.name()));
         }
+        // What is too large for one request goes before.
+        let mut parts = batches(&self.calls, verdicts)?;
+        let mut last = parts.pop().map_or_else(|| Batch::new(&self.calls, Vec::new()), Ok)?;
+        let mut results = Vec::new();
+        for mut batch in parts {
+            let error = self.settle_batch(&mut batch).await.err();
+            results.extend(outcomes(batch, error.as_ref()));
+        }
+        let claims = self.settle_batch_and_claim(&mut last, options, None).await?;
+        results.extend(outcomes(last, None));
+        Ok((results, claims))
+    }
+
+    pub(crate) fn one_batch(&self, verdicts: Vec<Verdict>) -> Result<Batch, Error> {
         Batch::new(&self.calls, verdicts)
     }
 

@@ -326,6 +326,10 @@ impl Job for Arc<Delivery> {
         self.task.receipt
     }
 
+    fn size(verdict: &Verdict) -> usize {
+        verdict.verdict().size()
+    }
+
     fn is_lost(&self) -> bool {
         self.kept.loss().is_some_and(|reason| reason != LossReason::Stopped)
     }

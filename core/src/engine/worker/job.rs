@@ -19,6 +19,9 @@ pub trait Job: Clone {
     /// Whether it is known to be another's, or will be soon: its lease has ended.
     fn is_lost(&self) -> bool;
 
+    /// How many bytes a verdict brings.
+    fn size(verdict: &Self::Verdict) -> usize;
+
     /// What this end of its handler comes to.
     fn conclude(&self, ending: &HandlerEnd) -> Finished<Self::Verdict>;
 }

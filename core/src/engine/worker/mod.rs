@@ -14,7 +14,8 @@ use self::claims::{Claiming, Claims};
 use crate::base::clock::Moment;
 use crate::base::name::TaskId;
 use crate::engine::Jitter;
-use crate::protocol::{MAX_BATCH, Receipt};
+use crate::engine::settle::part_of;
+use crate::protocol::Receipt;
 
 pub use job::{Event, Finished, HandlerEnd, Job};
 
@@ -214,7 +215,7 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     fn some_verdicts(&mut self) -> Vec<J::Verdict> {
-        let count = self.verdicts.len().min(MAX_BATCH);
+        let count = part_of(self.verdicts.iter().map(J::size));
         self.verdicts.drain(..count).collect()
     }
 

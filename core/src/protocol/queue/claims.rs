@@ -120,6 +120,15 @@ impl Verdict {
     /// Put back without a delay.
     pub const PUT_BACK: Self = Self::PutBack { delay: Duration::ZERO };
 
+    /// How many bytes it brings, beside its name.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::AckWith { result, .. } => result.len(),
+            Self::Nack { reason, .. } | Self::Bury { reason } => reason.len(),
+            Self::Ack | Self::PutBack { .. } => 0,
+        }
+    }
+
     /// The name of the call that gives it.
     pub(crate) fn operation(&self) -> &'static str {
         match self {

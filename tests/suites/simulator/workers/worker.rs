@@ -95,6 +95,10 @@ impl Job for SimJob {
         self.0.task.receipt
     }
 
+    fn size((_, verdict): &(Self, Verdict)) -> usize {
+        verdict.size()
+    }
+
     fn is_lost(&self) -> bool {
         self.0.mutant != Some(Mutant::LossUnseen) && matches!(self.status(), Status::Lost(_))
     }

@@ -86,10 +86,12 @@ impl Work<'_> {
             self.step.change("DELETE FROM event WHERE queue = ?1", &[&self.key])?;
         }
         if most > 0 && self.record.events == 0 {
-            self.record.last_event = stored(self.next_version().get());
+            // There may have been more events than versions.
+            self.record.last_event = self.record.last_event.max(stored(self.next_version().get()));
         }
+        let ends = most == 0 && self.record.events > 0;
         self.record.events = most;
-        Ok(())
+        if ends { self.rouse(NO_TASK) } else { Ok(()) }
     }
 
     fn happened(&self, after: u64) -> rusqlite::Result<Vec<EventRecord>> {

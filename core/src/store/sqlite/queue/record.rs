@@ -211,6 +211,7 @@ impl Record {
         };
         step.change("UPDATE idle SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
         step.change("UPDATE call SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
+        step.change("UPDATE asker SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
         self.drop_purged(step, MAX_BATCH)
     }
 

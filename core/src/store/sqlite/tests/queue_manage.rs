@@ -49,6 +49,47 @@ fn a_pop_that_leaves_tasks_wakes_the_next() {
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 0);
 }
 
+fn keep_events(queue: &Queue, events: u64) {
+    let configure = Configure { events: Some(events), ..Configure::default() };
+    queue.ask(QueueVerb::Configure(configure));
+}
+
+/// The last event's number; whoever asks waits for the next one.
+fn watch_events(queue: &Queue) -> u64 {
+    let waiter = Some(Waiter { client: ClientId(9), seq: 7 });
+    match queue.ask(QueueVerb::Events(Events { after: None, waiter })) {
+        QueueReply::Events(EventsReply::Found { last, .. }) => last,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_waits_for_an_event_is_told_also_after_a_purge_and_when_none_will_come() {
+    let queue = queue();
+    let told = || queue.store.count("SELECT count(*) FROM asker WHERE chosen = 1");
+    keep_events(&queue, 9);
+    watch_events(&queue);
+    queue.ask(QueueVerb::Purge);
+    assert_eq!(told(), 0);
+    queue.add(&["a"]);
+    assert_eq!(told(), 1);
+    watch_events(&queue);
+    assert_eq!(told(), 0);
+    keep_events(&queue, 0);
+    assert_eq!(told(), 1);
+}
+
+/// More happened than versions were given out, and the clock was set back meanwhile.
+#[test]
+fn numbers_of_events_go_on_from_the_last_one_also_after_a_pause() {
+    let queue = queue();
+    keep_events(&queue, 9);
+    queue.store.sql("UPDATE queue SET last_event = 9000000000000000");
+    keep_events(&queue, 0);
+    keep_events(&queue, 9);
+    assert!(watch_events(&queue) >= 9_000_000_000_000_000);
+}
+
 #[test]
 fn remove_takes_the_run_the_successor_and_the_window() {
     let queue = queue();

@@ -8,6 +8,8 @@
 -- include settings.lua
 -- include check.lua
 -- include keep.lua
+-- include happen.lua
+-- include hints.lua
 
 if ARGV[1] == '-' then
   max_len = false
@@ -25,6 +27,9 @@ if events then
 end
 write_settings()
 if events == 0 and watch then
+  -- Those that come when it is on again have larger numbers, although there may have been more events than versions.
+  counter = math.max(counter, watch[@LAST_EVENT])
+  hint_watchers()
   watch = false
   redis.call('HDEL', KEYS[@QUEUE], 'events')
   redis.call('UNLINK', KEYS[@EVENTS])
@@ -41,4 +46,5 @@ end
 -- Lower caps hold at once, as far as one call may drop.
 trim_at = 1
 keep()
+send_hints()
 return { @SET }

@@ -35,9 +35,12 @@ end
 -- Of a queue that keeps events: how many, the number of the last one, then each "client seq" that waits for the next and until
 -- when.
 local watch = record[4] and cmsgpack.unpack(record[4])
+-- Whether others have written a larger number into the stream.
+local has_strangers = false
 if watch then
   -- A key of another type fails here, before the first write.
-  redis.call('XLEN', KEYS[@EVENTS])
+  local next = string.format('%.0f-1', watch[@LAST_EVENT])
+  has_strangers = #redis.call('XRANGE', KEYS[@EVENTS], next, '+', 'COUNT', 1) > 0
 end
 
 -- Versions and receipts: every one is larger than all before.

@@ -57,13 +57,18 @@ local function write_results()
   if result_count == 0 then
     return
   end
-  local size, added = tonumber(redis.call('HGET', KEYS[@RESULT], '') or 0), 0
+  local size, added, came = tonumber(redis.call('HGET', KEYS[@RESULT], '') or 0), 0, 0
   for i = 1, result_count, @CHUNK do
     local last = math.min(i + @CHUNK_REST, result_count)
     added = added + redis.call('ZADD', KEYS[@RESULTS], unpack(result_ends, i, last))
   end
+  if size > 0 and added == redis.call('ZCARD', KEYS[@RESULTS]) then
+    -- The ends were taken away, by others or for memory: without them nothing of the rest would go.
+    redis.call('UNLINK', KEYS[@RESULT])
+    size = 0
+  end
   for i = 1, result_count, 2 do
-    size = size + #results[i + 1]
+    came = came + #results[i + 1]
     if added < result_count / 2 then
       size = size - redis.call('HSTRLEN', KEYS[@RESULT], results[i])
     end
@@ -71,7 +76,7 @@ local function write_results()
   for i = 1, result_count, @CHUNK do
     redis.call('HSET', KEYS[@RESULT], unpack(results, i, math.min(i + @CHUNK_REST, result_count)))
   end
-  size = trim_results(size)
+  size = trim_results(size + came)
   redis.call('HSET', KEYS[@RESULT], '', string.format('%.0f', size))
   -- Nothing that has an end outlives it.
   local last = redis.call('ZRANGE', KEYS[@RESULTS], -1, -1, 'WITHSCORES')
