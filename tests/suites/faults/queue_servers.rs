@@ -11,6 +11,7 @@ use stanchion::{
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, Face, Stop};
 use stanchion_tests::probe::Probe;
+use stanchion_tests::proxy::Proxy;
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
@@ -135,6 +136,24 @@ on_both_faces! {
         assert_eq!((stats.acked, stats.retried), (1, 0));
         stop.stop();
         running.join().unwrap();
+    }
+
+    /// Results of 6 MiB are two requests, whichever way they go: no request holds a server for long.
+    fn results_that_are_too_large_for_one_request(face) {
+        let (server, ids) = (RedisServer::start(), ["a", "b", "c", "d", "e", "f"]);
+        let proxy = Proxy::start(&server);
+        let queue = open(face, &proxy.url()).queue("q");
+        let acked = || -> Vec<_> {
+            put(&queue, &ids);
+            let claims = queue.claim(leased(60_000).max(6)).unwrap();
+            claims.iter().map(|claim| claim.acked_with(&[b'r'; 1 << 20]).unwrap()).collect()
+        };
+        assert!(queue.settle(acked()).unwrap().iter().all(Result::is_ok));
+        assert_eq!(proxy.count("settle"), 2);
+        let (results, claims) = queue.settle_and_claim(acked(), leased(60_000)).unwrap();
+        assert!(results.len() == 6 && results.iter().all(Result::is_ok) && claims.is_empty());
+        assert_eq!((proxy.count("settle"), proxy.count("settle_and_claim")), (3, 1));
+        assert_eq!(census(&queue), [0, 0, 0, 0]);
     }
 
     /// It comes back empty: holders learn that their tasks are gone, waiters wait on, versions still rise.

@@ -115,6 +115,23 @@ fn at_work(concurrency: usize, tasks: &[&Task]) -> WorkerMachine<Task> {
     machine
 }
 
+/// What is too large for one request comes with the next.
+#[test]
+fn no_more_verdicts_travel_together_than_a_request_may_have_bytes() {
+    let jobs = tasks(1..=50);
+    let mut machine = at_work(50, &jobs.iter().collect::<Vec<_>>());
+    for job in &jobs {
+        machine.ended(job.receipt, HandlerEnd::Returned);
+    }
+    let sent = |machine: &mut WorkerMachine<Task>| match machine.order(at(1)) {
+        Order::Claim { settle, .. } | Order::Settle(settle) => settle.len(),
+        _ => 0,
+    };
+    assert_eq!(sent(&mut machine), (4 << 20) / LARGE);
+    machine.claimed(at(2), Vec::new());
+    assert_eq!(sent(&mut machine), 50 - (4 << 20) / LARGE);
+}
+
 #[test]
 fn verdicts_travel_with_the_next_claim_and_alone_if_there_is_none() {
     let (a, b) = (task("a", 1), task("b", 2));
