@@ -35,6 +35,7 @@ export class Claim {
   get receipt(): bigint
   get version(): bigint
   get priority(): number
+  get key(): string | null
   get due(): number
   get remaining(): number
   get valid(): boolean
@@ -46,6 +47,7 @@ export class Claim {
   nack(bridge: Bridge, call: number, delay?: Millis | undefined | null, reason?: Text | undefined | null): void
   bury(bridge: Bridge, call: number, reason?: Text | undefined | null): void
   putBack(bridge: Bridge, call: number, delay?: Millis | undefined | null): void
+  throttle(bridge: Bridge, call: number, time: Millis): void
   extend(bridge: Bridge, call: number, lease: Millis): void
   /** Done when the claim is lost (then it says why) or settled. */
   waitLost(bridge: Bridge, call: number): void
@@ -53,6 +55,7 @@ export class Claim {
   nacked(delay?: Millis | undefined | null, reason?: Text | undefined | null): Verdict
   buried(reason?: Text | undefined | null): Verdict
   returned(delay?: Millis | undefined | null): Verdict
+  throttled(time: Millis): Verdict
 }
 
 /** How to claim. */
@@ -83,6 +86,8 @@ export class Client {
   metricsText(): string
   locks(bridge: Bridge, call: number, page?: Whole | undefined | null): void
   queueNames(bridge: Bridge, call: number, page?: Whole | undefined | null): void
+  /** Milliseconds until a try would succeed; none if it was taken. A wait that is not given is the default. */
+  take(bridge: Bridge, call: number, name: Text, kind: Text, n: Whole, per: Millis, burst: Whole | undefined | null, count: Whole, wait?: Millis | undefined | null): void
   lock(name: Text): Lock
   reader(name: Text): Lock
   writer(name: Text): Lock
@@ -161,6 +166,29 @@ export interface Holder {
   weight: number
 }
 
+/** What is known of a key; `opens_in` is milliseconds. */
+export interface KeyInfo {
+  key: string
+  running: number
+  inLine: number
+  held: number
+  opensIn?: number
+  limits?: KeyLimits
+}
+
+/** What a key has of its own. */
+export interface KeyLimits {
+  concurrency?: number
+  rate?: RateInfo
+  weight: number
+}
+
+/** Some keys, and where the next ones begin. */
+export interface KeyPage {
+  keys: Array<KeyInfo>
+  next?: string
+}
+
 /** A lock that is more than the name of an exclusive one. */
 export class Lock {
   get name(): string
@@ -215,6 +243,11 @@ export interface News {
 
 /** A queue. */
 export class Queue {
+  configure(bridge: Bridge, call: number, settings: QueueConfig): void
+  /** With none given, what it has is taken away. */
+  limitKey(bridge: Bridge, call: number, key: Text, concurrency?: Whole | undefined | null, rate?: Rate | undefined | null, weight?: Whole | undefined | null): void
+  getKey(bridge: Bridge, call: number, key: Text): void
+  listKeys(bridge: Bridge, call: number, page?: Text | undefined | null, max?: Whole | undefined | null): void
   enqueue(bridge: Bridge, call: number, task: Task): void
   enqueueMany(bridge: Bridge, call: number, tasks: Array<Task>): void
   claim(bridge: Bridge, call: number, options: ClaimOptions): void
@@ -237,8 +270,6 @@ export class Queue {
   pause(bridge: Bridge, call: number): void
   resume(bridge: Bridge, call: number): void
   purge(bridge: Bridge, call: number): void
-  /** `limit` says whether `max_len` is to be changed, too: that it is absent is a value. */
-  configure(bridge: Bridge, call: number, limit: boolean, maxLen?: Whole | undefined | null, deadMax?: Whole | undefined | null, deadAge?: Millis | undefined | null, deadBytes?: Whole | undefined | null, intake?: Flag | undefined | null, events?: Whole | undefined | null): void
   schedule(bridge: Bridge, call: number, schedule: Schedule): void
   syncSchedules(bridge: Bridge, call: number, owner: Text, generation: Whole, schedules: Array<Schedule>): void
   getSchedule(bridge: Bridge, call: number, id: Text): void
@@ -249,11 +280,26 @@ export class Queue {
   removeSchedule(bridge: Bridge, call: number, id: Text): void
 }
 
+/** Settings to change. Those that can be absent in the queue, too, are set one by one. */
+export class QueueConfig {
+  constructor(deadMax?: Whole | undefined | null, deadAge?: Millis | undefined | null, deadBytes?: Whole | undefined | null, intake?: Flag | undefined | null, events?: Whole | undefined | null)
+  maxLen(most?: Whole | undefined | null): void
+  maxRunning(most?: Whole | undefined | null): void
+  rate(rate?: Rate | undefined | null): void
+  keyConcurrency(most?: Whole | undefined | null): void
+  keyRate(rate?: Rate | undefined | null): void
+}
+
 /** How many tasks there are, what happened so far, and the settings. Times are milliseconds. */
 export interface QueueStats {
   scheduled: number
   ready: number
   claimed: number
+  held: number
+  keysWaiting: number
+  nextKey?: number
+  gate: string
+  opensIn?: number
   dead: number
   successors: number
   paused: boolean
@@ -271,11 +317,27 @@ export interface QueueStats {
   deadBytes: number
   intake: boolean
   events: number
+  maxRunning?: number
+  rate?: RateInfo
+  keyConcurrency?: number
+  keyRate?: RateInfo
 }
 
 /** Queues that are claimed from together. */
 export class Queues {
   claim(bridge: Bridge, call: number, options: ClaimOptions): void
+}
+
+/** So many per time. */
+export class Rate {
+  constructor(count: Whole, per: Millis, burst?: Whole | undefined | null)
+}
+
+/** A rate that is in force; `per` is milliseconds. */
+export interface RateInfo {
+  count: number
+  per: number
+  burst: number
 }
 
 /** Whether it was removed, and the version that it has instead. */
@@ -298,7 +360,7 @@ export interface Sample {
 
 /** A schedule to put in. Of the words of what was missed and a count one at most is given, which the package sees to. */
 export class Schedule {
-  constructor(id: Text, when: Text, tz?: Text | undefined | null, missed?: Text | undefined | null, missedMost?: Whole | undefined | null, overlap?: Text | undefined | null, jitter?: Millis | undefined | null, starts?: Wall | undefined | null, ends?: Wall | undefined | null, paused?: Flag | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null)
+  constructor(id: Text, when: Text, tz?: Text | undefined | null, missed?: Text | undefined | null, missedMost?: Whole | undefined | null, overlap?: Text | undefined | null, jitter?: Millis | undefined | null, starts?: Wall | undefined | null, ends?: Wall | undefined | null, paused?: Flag | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, key?: Text | undefined | null)
   /** When the slots after a time are due, in milliseconds since 1970; so many at most. */
   preview(after: Wall, count: Whole): Array<number>
 }
@@ -325,6 +387,7 @@ export interface ScheduleInfo {
   maxAttempts: number
   expires?: number
   size: number
+  key?: string
 }
 
 /** Some schedules, and where the next ones begin. */
@@ -355,7 +418,7 @@ export interface Synced {
 
 /** A task to put in. */
 export class Task {
-  constructor(id?: Text | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, delay?: Millis | undefined | null, due?: Wall | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, policy?: Text | undefined | null, policyTime?: Millis | undefined | null, kind?: Text | undefined | null, timeout?: Millis | undefined | null, backoff?: Text | undefined | null, keepResult?: Millis | undefined | null)
+  constructor(id?: Text | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, delay?: Millis | undefined | null, due?: Wall | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, policy?: Text | undefined | null, policyTime?: Millis | undefined | null, kind?: Text | undefined | null, timeout?: Millis | undefined | null, backoff?: Text | undefined | null, keepResult?: Millis | undefined | null, key?: Text | undefined | null)
   /** Fails for what `enqueue` would refuse. */
   check(): void
 }
@@ -403,6 +466,7 @@ export interface TaskInfo {
   failures: Array<TaskFailure>
   progress: Buffer
   cancelled: boolean
+  key?: string
 }
 
 /** Some tasks, and where the next ones begin. */

@@ -203,7 +203,35 @@ typedef enum stanchion_task_state {
   STANCHION_STATE_CLAIMED = 3,
   // Given up; kept for a while.
   STANCHION_STATE_DEAD = 4,
+  // Due now, and held by a limit of its key.
+  STANCHION_STATE_HELD = 5,
 } stanchion_task_state;
+
+// How a limiter counts. Each kind has names of its own.
+typedef enum stanchion_limit_kind {
+  // Evenly spaced, with bursts: a leaky bucket, a token bucket.
+  STANCHION_GCRA = 0,
+  // So many in each window of the store's clock.
+  STANCHION_FIXED_WINDOW = 1,
+  // So many in any window, wherever it begins.
+  STANCHION_SLIDING_WINDOW = 2,
+} stanchion_limit_kind;
+
+// What keeps a queue from giving out tasks that are ready.
+typedef enum stanchion_gate {
+  // Something that this header does not know.
+  STANCHION_GATE_OTHERWISE = 0,
+  // Nothing.
+  STANCHION_GATE_OPEN = 1,
+  // It is paused.
+  STANCHION_GATE_PAUSED = 2,
+  // As many run as may at once.
+  STANCHION_GATE_MAX_RUNNING = 3,
+  // Its rate.
+  STANCHION_GATE_RATE = 4,
+  // A throttle.
+  STANCHION_GATE_THROTTLED = 5,
+} stanchion_gate;
 
 // How a claim ended.
 typedef enum stanchion_verdict_kind {
@@ -215,6 +243,8 @@ typedef enum stanchion_verdict_kind {
   STANCHION_BURY = 3,
   // Not tried.
   STANCHION_PUT_BACK = 4,
+  // Not tried, and nothing more of its key for so long: see stanchion_claim_throttle.
+  STANCHION_VERDICT_THROTTLE = 5,
 } stanchion_verdict_kind;
 
 // What happened to a task of a worker.
@@ -483,6 +513,27 @@ typedef struct stanchion_waiter {
 // answer STANCHION_ERR_FORKED, and to free it there does nothing to the parent.
 typedef int64_t stanchion_lease;
 
+// What a limiter allows, and how to take of it. All who use a limiter should give the same limit. -1 stands for the default.
+typedef struct stanchion_limit {
+  // sizeof, set by stanchion_limit_init.
+  size_t struct_size;
+  // So many (1 to 1000000; of a sliding window to 10000), and no more than one per microsecond. It has no default.
+  int64_t n;
+  // In so many microseconds (1 ms to 365 days). -1: 1000000.
+  int64_t per_us;
+  // Of STANCHION_GCRA, how many may come at once after a calm time. -1: 1.
+  int64_t burst;
+  // A stanchion_limit_kind. -1: STANCHION_GCRA.
+  int32_t kind;
+  // How many to take: no more than the burst, or than a window has. -1: 1.
+  int64_t count;
+  // How long to wait in line (1 h at most). 0: only try. -1: 10000.
+  int64_t wait_ms;
+  // Ends the wait when the number there is not 0, within 50 ms: the error is CANCELLED, and the turn is given back. It may
+  // be set by another thread or a signal handler, and must live until the call returns. NULL: nothing does.
+  const int32_t *cancel;
+} stanchion_limit;
+
 // How a value is cached, and computed by one caller at a time. -1 stands for the default.
 typedef struct stanchion_cached_options {
   // sizeof, set by stanchion_cached_options_init.
@@ -575,6 +626,11 @@ typedef struct stanchion_task {
   struct stanchion_text backoff;
   // For how long the result that its run gives is kept: 1 ms to 30 days. -1: 3600000.
   int64_t keep_result_ms;
+  // Whose task it is, such as `tenant:7`: 1 to 512 bytes of UTF-8 without control characters. Tasks with a key in common share
+  // the limits that the queue gives each key (stanchion_queue_config), and keys share the queue alike: one with a million tasks
+  // does not hold up another with ten. Without any limit one task of each key stands in line, and the next one when that is
+  // delivered. NULL: none.
+  struct stanchion_text key;
 } stanchion_task;
 
 // A list of answers, in the order of what was asked. 0 is none.
@@ -631,6 +687,8 @@ typedef struct stanchion_claim_info {
   int32_t priority;
   // The task's kind; NULL if it has none.
   struct stanchion_text kind;
+  // The task's key; NULL if it has none.
+  struct stanchion_text key;
 } stanchion_claim_info;
 
 // How a claim ended, to be settled together with others.
@@ -640,7 +698,7 @@ typedef struct stanchion_verdict {
   // On which claim.
   stanchion_claim claim;
   // For NACK: when it is tried again; -1: after the back-off of stanchion_claim_nack. For PUT_BACK: not before so long; 0 or
-  // -1: at once.
+  // -1: at once. For VERDICT_THROTTLE: for how long; it is needed.
   int64_t delay_ms;
   // For NACK and BURY: kept with the task; 1 KiB at most, the rest is cut off; may be NULL.
   struct stanchion_text reason;
@@ -718,6 +776,8 @@ typedef struct stanchion_task_info {
   size_t failure_count;
   // 1 if it was cancelled while it runs: this run is its last.
   int32_t cancelled;
+  // Its key; NULL if it has none.
+  struct stanchion_text key;
 } stanchion_task_info;
 
 // A failed attempt of a task. The text lives as long as the handle of the list.
@@ -835,6 +895,8 @@ typedef struct stanchion_schedule {
   int64_t max_attempts;
   // Do not deliver a task of it later than so long after it was made: then it is dead. -1: never.
   int64_t expires_ms;
+  // Of each of its tasks: whose it is, as in stanchion_task. NULL: none.
+  struct stanchion_text key;
 } stanchion_schedule;
 
 // A list of schedules. 0 is none.
@@ -886,6 +948,8 @@ typedef struct stanchion_schedule_info {
   int32_t paused;
   // Of its tasks.
   int32_t priority;
+  // Of its tasks; NULL if they have none.
+  struct stanchion_text key;
 } stanchion_schedule_info;
 
 // What became of an owner's list of schedules.
@@ -934,6 +998,53 @@ typedef struct stanchion_consumer {
   char host[257];
 } stanchion_consumer;
 
+// So many per time: over any time `per_ms` at most `count + burst`.
+typedef struct stanchion_rate {
+  // How many. -1: the rate is not given.
+  int64_t count;
+  // In how many milliseconds: 1 to 366 days.
+  int64_t per_ms;
+  // How many may come at once after a pause. -1: 1.
+  int64_t burst;
+} stanchion_rate;
+
+// Limits of a key of its own, instead of those that the queue gives each key.
+typedef struct stanchion_key_limits {
+  // sizeof, set by stanchion_key_limits_init.
+  size_t struct_size;
+  // How many of its tasks are in line and running at most. -1: as the queue has it.
+  int64_t concurrency;
+  // How many of its tasks are delivered per time. With a count of -1: as the queue has it.
+  struct stanchion_rate rate;
+  // Its share beside other keys, 1 to 100: one of weight 3 gets three tasks done while one of weight 1 gets one. -1: 1.
+  int64_t weight;
+} stanchion_key_limits;
+
+// A list of keys. 0 is none.
+typedef int64_t stanchion_keys;
+
+// What is known of a key. Its text lives as long as the handle of the list.
+typedef struct stanchion_key_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // The key.
+  struct stanchion_text key;
+  // How many of its tasks are claimed.
+  int64_t running;
+  // How many stand in line.
+  int64_t in_line;
+  // How many are due, and held by its limits.
+  int64_t held;
+  // In how long its rate, or a throttle, lets more of it go; -1 if neither is in the way.
+  int64_t opens_in_ms;
+  // Of its own: how many of its tasks are in line and running at most; -1: as the queue has it.
+  int64_t concurrency;
+  // Of its own: how many are delivered per time; with a count of -1: as the queue has it.
+  struct stanchion_rate rate;
+  // Of its own: its share beside other keys; -1 if it has no limits of its own.
+  int64_t weight;
+} stanchion_key_info;
+
 // How many tasks there are, what happened so far, and the settings.
 typedef struct stanchion_stats {
   // sizeof, set by the caller.
@@ -979,6 +1090,24 @@ typedef struct stanchion_stats {
   int64_t schedules_late_ms;
   // The settings again: events kept at most, for stanchion_queue_events. 0: none.
   int64_t events;
+  // The settings again: tasks that run at once at most. -1: no limit.
+  int64_t max_running;
+  // Deliveries per time. With a count of -1: no limit.
+  struct stanchion_rate rate;
+  // Tasks of each key that are in line and running at most. -1: no limit.
+  int64_t key_concurrency;
+  // Deliveries of each key per time. With a count of -1: no limit.
+  struct stanchion_rate key_rate;
+  // Due, and held by the limits of their keys.
+  int64_t held;
+  // How many keys wait for a time, by their rate or a throttle.
+  int64_t keys_waiting;
+  // In how long the first of them may go on; -1 if none waits.
+  int64_t next_key_ms;
+  // Of STANCHION_GATE_RATE and STANCHION_GATE_THROTTLED, in how long it opens; -1 otherwise.
+  int64_t opens_in_ms;
+  // What keeps the queue from giving out tasks that are ready: a stanchion_gate.
+  int32_t gate;
 } stanchion_stats;
 
 // Settings of a queue to change. -1: it stays as it is.
@@ -998,6 +1127,17 @@ typedef struct stanchion_queue_config {
   // Keep so many events, for stanchion_queue_events: 0 to 100000; the oldest go first. What processes of 0.1.0 do is not
   // among them. Without settings 0: none.
   int64_t events;
+  // So many tasks run at once at most, whoever runs them. -2: no limit, as without settings.
+  int64_t max_running;
+  // So many tasks are delivered per time; every delivery counts, also a retry and one that is put back. With a count of -2:
+  // no limit, as without settings.
+  struct stanchion_rate rate;
+  // So many tasks of each key (of stanchion_task) are in line and running at most, unless the key has limits of its own:
+  // stanchion_queue_limit_key. -2: no limit, as without settings.
+  int64_t key_concurrency;
+  // So many tasks of each key are delivered per time, unless the key has limits of its own. With a count of -2: no limit, as
+  // without settings.
+  struct stanchion_rate key_rate;
 } stanchion_queue_config;
 
 // Takes tasks of a queue for the threads that poll it. 0 is none. In a forked child it is the parent's.
@@ -1324,6 +1464,27 @@ int32_t stanchion_multi_lock_acquire(stanchion_client client,
                                      stanchion_lease *out,
                                      struct stanchion_error **err);
 
+// Makes all options the default; `n` is then 0, which is no limit. `struct_size` is sizeof *limit. Any thread.
+void stanchion_limit_init(struct stanchion_limit *limit,
+                          size_t struct_size);
+
+// Takes some of what the limiter of this name allows, waiting for its turn. STANCHION_OK: taken. STANCHION_BUSY: nothing was
+// taken, and `retry_after_us` (may be NULL) gets the microseconds after which a try would succeed, if nobody else takes any
+// meanwhile.
+//
+// Who waits is in line in the order of arrival, and goes on when its turn has come by the store's clock, without asking again. If
+// the turn would come later than `wait_ms`, that is STANCHION_BUSY at once. A wait that is ended by `cancel` gives its turn back,
+// unless somebody is in line behind it.
+//
+// Errors: INVALID_ARGUMENT for a bad name or limit, or a `count` that can never be allowed at once; STORE_UNAVAILABLE,
+// INDETERMINATE (it may or may not have been taken), DENIED or WRONG_TYPE from the store; UNSUPPORTED on a quorum. Any thread.
+int32_t stanchion_limiter_take(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               const struct stanchion_limit *limit,
+                               int64_t *retry_after_us,
+                               struct stanchion_error **err);
+
 // Makes all options the default. `struct_size` is sizeof *options. Any thread.
 void stanchion_cached_options_init(struct stanchion_cached_options *options, size_t struct_size);
 
@@ -1576,6 +1737,15 @@ int32_t stanchion_claim_bury(stanchion_claim claim,
 // Errors: as stanchion_claim_ack; INVALID_ARGUMENT for a delay over 365 days. Any thread.
 int32_t stanchion_claim_put_back(stanchion_claim claim,
                                  int64_t delay_ms,
+                                 struct stanchion_error **err);
+
+// Not tried, because whoever it calls has had enough (a 429, `Retry-After`): the task goes back to its place without counting
+// an attempt, and nothing more of its key is given out for `time_ms` (0 to 365 days); if it has no key, nothing of the queue.
+// A later throttle makes that longer, never shorter.
+//
+// Errors: as stanchion_claim_ack; INVALID_ARGUMENT for a time over 365 days. Any thread.
+int32_t stanchion_claim_throttle(stanchion_claim claim,
+                                 int64_t time_ms,
                                  struct stanchion_error **err);
 
 // Prolongs the lease of the claim to at least `lease_ms` from now; never shortens it.
@@ -1996,6 +2166,62 @@ int32_t stanchion_consumers_at(stanchion_consumers consumers,
 
 // Frees the list. 0 and freed handles are harmless. Any thread.
 void stanchion_consumers_free(stanchion_consumers consumers);
+
+// Makes limits that are those of the queue, with the weight 1. `struct_size` is sizeof *limits. Any thread.
+void stanchion_key_limits_init(struct stanchion_key_limits *limits, size_t struct_size);
+
+// Gives a key limits of its own, at once, also while its tasks run; those that run too many end first. NULL takes them away:
+// the key has those that the queue gives each key.
+//
+// Errors: QUEUE_FULL if 100000 keys have limits of their own; INVALID_ARGUMENT for a bad key or limit; otherwise as
+// stanchion_queue_claim. Any thread.
+int32_t stanchion_queue_limit_key(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  const char *key,
+                                  size_t key_len,
+                                  const struct stanchion_key_limits *limits,
+                                  struct stanchion_error **err);
+
+// What is known of a key, as a list of one, also if the queue has no task of it: how many of its tasks run, stand in line and
+// are held, and what limits it has of its own. Any thread.
+int32_t stanchion_queue_get_key(stanchion_client client,
+                                const char *queue_name,
+                                size_t queue_len,
+                                const char *key,
+                                size_t key_len,
+                                stanchion_keys *out,
+                                struct stanchion_error **err);
+
+// The keys that hold tasks, then those that have limits of their own and hold none: a page of at most `max` (1 to 1000, and
+// never more than 100). `page` is NULL first, then what stanchion_keys_next gave for the last one. `out` gets the page, also
+// if there is no key in it. Any thread.
+int32_t stanchion_queue_list_keys(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  const char *page,
+                                  size_t page_len,
+                                  size_t max,
+                                  stanchion_keys *out,
+                                  struct stanchion_error **err);
+
+// How many keys are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_keys_len(stanchion_keys keys);
+
+// One of the keys. Does no I/O. Any thread.
+int32_t stanchion_keys_at(stanchion_keys keys,
+                          size_t index,
+                          struct stanchion_key_info *out,
+                          struct stanchion_error **err);
+
+// The page after this one, for stanchion_queue_list_keys; it lives as long as the handle of the list. STANCHION_ABSENT: this
+// was the last, or is no page; `out` is not written. Does no I/O. Any thread.
+int32_t stanchion_keys_next(stanchion_keys keys,
+                            struct stanchion_text *out,
+                            struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_keys_free(stanchion_keys keys);
 
 // How many tasks there are, what happened so far, and the settings. Any thread.
 int32_t stanchion_queue_stats(stanchion_client client,

@@ -88,13 +88,30 @@ typedef enum stanchion_task_state {
   STANCHION_STATE_READY = 2,
   STANCHION_STATE_CLAIMED = 3,
   STANCHION_STATE_DEAD = 4,
+  STANCHION_STATE_HELD = 5,
 } stanchion_task_state;
+
+typedef enum stanchion_limit_kind {
+  STANCHION_GCRA = 0,
+  STANCHION_FIXED_WINDOW = 1,
+  STANCHION_SLIDING_WINDOW = 2,
+} stanchion_limit_kind;
+
+typedef enum stanchion_gate {
+  STANCHION_GATE_OTHERWISE = 0,
+  STANCHION_GATE_OPEN = 1,
+  STANCHION_GATE_PAUSED = 2,
+  STANCHION_GATE_MAX_RUNNING = 3,
+  STANCHION_GATE_RATE = 4,
+  STANCHION_GATE_THROTTLED = 5,
+} stanchion_gate;
 
 typedef enum stanchion_verdict_kind {
   STANCHION_ACK = 1,
   STANCHION_NACK = 2,
   STANCHION_BURY = 3,
   STANCHION_PUT_BACK = 4,
+  STANCHION_VERDICT_THROTTLE = 5,
 } stanchion_verdict_kind;
 
 typedef enum stanchion_event_kind {
@@ -236,6 +253,17 @@ typedef struct stanchion_waiter {
 
 typedef int64_t stanchion_lease;
 
+typedef struct stanchion_limit {
+  size_t struct_size;
+  int64_t n;
+  int64_t per_us;
+  int64_t burst;
+  int32_t kind;
+  int64_t count;
+  int64_t wait_ms;
+  const int32_t *cancel;
+} stanchion_limit;
+
 typedef struct stanchion_cached_options {
   size_t struct_size;
   int64_t ttl_ms;
@@ -281,6 +309,7 @@ typedef struct stanchion_task {
   int64_t timeout_ms;
   struct stanchion_text backoff;
   int64_t keep_result_ms;
+  struct stanchion_text key;
 } stanchion_task;
 
 typedef int64_t stanchion_answers;
@@ -311,6 +340,7 @@ typedef struct stanchion_claim_info {
   int64_t max_attempts;
   int32_t priority;
   struct stanchion_text kind;
+  struct stanchion_text key;
 } stanchion_claim_info;
 
 typedef struct stanchion_verdict {
@@ -356,6 +386,7 @@ typedef struct stanchion_task_info {
   size_t progress_len;
   size_t failure_count;
   int32_t cancelled;
+  struct stanchion_text key;
 } stanchion_task_info;
 
 typedef struct stanchion_task_failure {
@@ -418,6 +449,7 @@ typedef struct stanchion_schedule {
   size_t header_count;
   int64_t max_attempts;
   int64_t expires_ms;
+  struct stanchion_text key;
 } stanchion_schedule;
 
 typedef int64_t stanchion_schedules;
@@ -445,6 +477,7 @@ typedef struct stanchion_schedule_info {
   int32_t overlap;
   int32_t paused;
   int32_t priority;
+  struct stanchion_text key;
 } stanchion_schedule_info;
 
 typedef struct stanchion_synced {
@@ -473,6 +506,33 @@ typedef struct stanchion_consumer {
   char host[257];
 } stanchion_consumer;
 
+typedef struct stanchion_rate {
+  int64_t count;
+  int64_t per_ms;
+  int64_t burst;
+} stanchion_rate;
+
+typedef struct stanchion_key_limits {
+  size_t struct_size;
+  int64_t concurrency;
+  struct stanchion_rate rate;
+  int64_t weight;
+} stanchion_key_limits;
+
+typedef int64_t stanchion_keys;
+
+typedef struct stanchion_key_info {
+  size_t struct_size;
+  struct stanchion_text key;
+  int64_t running;
+  int64_t in_line;
+  int64_t held;
+  int64_t opens_in_ms;
+  int64_t concurrency;
+  struct stanchion_rate rate;
+  int64_t weight;
+} stanchion_key_info;
+
 typedef struct stanchion_stats {
   size_t struct_size;
   int64_t scheduled;
@@ -495,6 +555,15 @@ typedef struct stanchion_stats {
   int64_t schedules;
   int64_t schedules_late_ms;
   int64_t events;
+  int64_t max_running;
+  struct stanchion_rate rate;
+  int64_t key_concurrency;
+  struct stanchion_rate key_rate;
+  int64_t held;
+  int64_t keys_waiting;
+  int64_t next_key_ms;
+  int64_t opens_in_ms;
+  int32_t gate;
 } stanchion_stats;
 
 typedef struct stanchion_queue_config {
@@ -505,6 +574,10 @@ typedef struct stanchion_queue_config {
   int64_t dead_bytes;
   int32_t intake;
   int64_t events;
+  int64_t max_running;
+  struct stanchion_rate rate;
+  int64_t key_concurrency;
+  struct stanchion_rate key_rate;
 } stanchion_queue_config;
 
 typedef int64_t stanchion_worker;
@@ -716,6 +789,15 @@ int32_t stanchion_multi_lock_acquire(stanchion_client client,
                                      stanchion_lease *out,
                                      struct stanchion_error **err);
 
+void stanchion_limit_init(struct stanchion_limit *limit, size_t struct_size);
+
+int32_t stanchion_limiter_take(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               const struct stanchion_limit *limit,
+                               int64_t *retry_after_us,
+                               struct stanchion_error **err);
+
 void stanchion_cached_options_init(struct stanchion_cached_options *options, size_t struct_size);
 
 int32_t stanchion_cached_begin(stanchion_client client,
@@ -842,6 +924,8 @@ int32_t stanchion_claim_bury(stanchion_claim claim,
                              struct stanchion_error **err);
 
 int32_t stanchion_claim_put_back(stanchion_claim claim, int64_t delay_ms, struct stanchion_error **err);
+
+int32_t stanchion_claim_throttle(stanchion_claim claim, int64_t time_ms, struct stanchion_error **err);
 
 int32_t stanchion_claim_extend(stanchion_claim claim, int64_t lease_ms, struct stanchion_error **err);
 
@@ -1121,6 +1205,44 @@ int32_t stanchion_consumers_at(stanchion_consumers consumers,
                                struct stanchion_error **err);
 
 void stanchion_consumers_free(stanchion_consumers consumers);
+
+void stanchion_key_limits_init(struct stanchion_key_limits *limits, size_t struct_size);
+
+int32_t stanchion_queue_limit_key(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  const char *key,
+                                  size_t key_len,
+                                  const struct stanchion_key_limits *limits,
+                                  struct stanchion_error **err);
+
+int32_t stanchion_queue_get_key(stanchion_client client,
+                                const char *queue_name,
+                                size_t queue_len,
+                                const char *key,
+                                size_t key_len,
+                                stanchion_keys *out,
+                                struct stanchion_error **err);
+
+int32_t stanchion_queue_list_keys(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  const char *page,
+                                  size_t page_len,
+                                  size_t max,
+                                  stanchion_keys *out,
+                                  struct stanchion_error **err);
+
+size_t stanchion_keys_len(stanchion_keys keys);
+
+int32_t stanchion_keys_at(stanchion_keys keys,
+                          size_t index,
+                          struct stanchion_key_info *out,
+                          struct stanchion_error **err);
+
+int32_t stanchion_keys_next(stanchion_keys keys, struct stanchion_text *out, struct stanchion_error **err);
+
+void stanchion_keys_free(stanchion_keys keys);
 
 int32_t stanchion_queue_stats(stanchion_client client,
                               const char *queue_name,

@@ -74,6 +74,8 @@ pub struct stanchion_claim_info {
     pub priority: i32,
     /// The task's kind; NULL if it has none.
     pub kind: stanchion_text,
+    /// The task's key; NULL if it has none.
+    pub key: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
@@ -96,6 +98,7 @@ unsafe impl Record for stanchion_claim_info {
         max_attempts: 0,
         priority: 0,
         kind: stanchion_text::NONE,
+        key: stanchion_text::NONE,
     };
 }
 
@@ -123,6 +126,7 @@ pub unsafe extern "C" fn stanchion_claim_get(
             max_attempts: claim.max_attempts().into(),
             priority: claim.priority().into(),
             kind: claim.kind().map_or(stanchion_text::NONE, stanchion_text::of),
+            key: claim.key().map_or(stanchion_text::NONE, stanchion_text::of),
             ..Record::DEFAULT
         };
         // SAFETY: the caller passes a struct as the header says.
@@ -277,6 +281,20 @@ pub unsafe extern "C" fn stanchion_claim_put_back(
     on(claim, err, |claim| Ok(claim.put_back(at_once(delay_ms)?)?))
 }
 
+/// Not tried, because whoever it calls has had enough (a 429, `Retry-After`): the task goes back to its place without counting
+/// an attempt, and nothing more of its key is given out for `time_ms` (0 to 365 days); if it has no key, nothing of the queue.
+/// A later throttle makes that longer, never shorter.
+///
+/// Errors: as stanchion_claim_ack; INVALID_ARGUMENT for a time over 365 days. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_claim_throttle(
+    claim: stanchion_claim,
+    time_ms: i64,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    on(claim, err, |claim| Ok(claim.throttle(span("time_ms", time_ms)?)?))
+}
+
 /// Prolongs the lease of the claim to at least `lease_ms` from now; never shortens it.
 ///
 /// Errors: as stanchion_lease_extend. Any thread.
@@ -323,6 +341,8 @@ pub enum stanchion_verdict_kind {
     STANCHION_BURY = 3,
     /// Not tried.
     STANCHION_PUT_BACK = 4,
+    /// Not tried, and nothing more of its key for so long: see stanchion_claim_throttle.
+    STANCHION_VERDICT_THROTTLE = 5,
 }
 
 /// How a claim ended, to be settled together with others.
@@ -334,7 +354,7 @@ pub struct stanchion_verdict {
     /// On which claim.
     pub claim: stanchion_claim,
     /// For NACK: when it is tried again; -1: after the back-off of stanchion_claim_nack. For PUT_BACK: not before so long; 0 or
-    /// -1: at once.
+    /// -1: at once. For VERDICT_THROTTLE: for how long; it is needed.
     pub delay_ms: i64,
     /// For NACK and BURY: kept with the task; 1 KiB at most, the rest is cut off; may be NULL.
     pub reason: stanchion_text,
@@ -373,7 +393,9 @@ impl stanchion_verdict {
     /// # Safety
     /// The reason and the result are as their lengths say.
     pub(crate) unsafe fn core(&self) -> Result<Verdict, Failure> {
-        use stanchion_verdict_kind::{STANCHION_ACK, STANCHION_BURY, STANCHION_NACK, STANCHION_PUT_BACK};
+        use stanchion_verdict_kind::{
+            STANCHION_ACK, STANCHION_BURY, STANCHION_NACK, STANCHION_PUT_BACK, STANCHION_VERDICT_THROTTLE,
+        };
         let claim = handle::get::<Claim>(self.claim)?.claim.clone();
         // SAFETY: as the caller promises.
         let (reason, result) = unsafe {
@@ -394,6 +416,8 @@ impl stanchion_verdict {
             Ok(claim.buried(reason))
         } else if kind == STANCHION_PUT_BACK as i32 {
             Ok(claim.returned(at_once(self.delay_ms)?)?)
+        } else if kind == STANCHION_VERDICT_THROTTLE as i32 {
+            Ok(claim.throttled(span("delay_ms", self.delay_ms)?)?)
         } else {
             Err(Failure::invalid(format!("kind {kind} is no stanchion_verdict_kind")))
         }

@@ -22,6 +22,8 @@ mod handle;
 mod holders;
 mod kinds;
 mod lease;
+mod limiter;
+mod limits;
 mod listing;
 mod lock;
 mod manage;

@@ -96,6 +96,8 @@ pub struct stanchion_schedule {
     pub max_attempts: i64,
     /// Do not deliver a task of it later than so long after it was made: then it is dead. -1: never.
     pub expires_ms: i64,
+    /// Of each of its tasks: whose it is, as in stanchion_task. NULL: none.
+    pub key: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
@@ -120,6 +122,7 @@ unsafe impl Record for stanchion_schedule {
         header_count: 0,
         max_attempts: NONE,
         expires_ms: NONE,
+        key: stanchion_text::NONE,
     };
 }
 
@@ -199,12 +202,16 @@ impl stanchion_schedule {
     /// As for [`Self::core`].
     unsafe fn with_task(&self, mut schedule: Schedule) -> Result<Schedule, Failure> {
         // SAFETY: as the caller promises.
-        let (payload, headers) = unsafe {
+        let (payload, headers, key) = unsafe {
             (
                 bytes("payload", self.payload, self.payload_len)?,
                 header_pairs(self.headers, self.header_count)?,
+                option("key", self.key.data, self.key.len)?,
             )
         };
+        if let Some(key) = key {
+            schedule = schedule.key(key);
+        }
         schedule = schedule.payload(payload);
         for (name, value) in headers {
             schedule = schedule.header(name, value);

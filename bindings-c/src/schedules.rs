@@ -60,6 +60,8 @@ pub struct stanchion_schedule_info {
     pub paused: i32,
     /// Of its tasks.
     pub priority: i32,
+    /// Of its tasks; NULL if they have none.
+    pub key: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
@@ -88,6 +90,7 @@ unsafe impl Record for stanchion_schedule_info {
         overlap: -1,
         paused: 0,
         priority: 0,
+        key: stanchion_text::NONE,
     };
 }
 
@@ -117,6 +120,7 @@ impl stanchion_schedule_info {
             overlap: overlap_number(schedule.overlap),
             paused: schedule.paused.into(),
             priority: schedule.priority.into(),
+            key: schedule.key.as_deref().map_or(stanchion_text::NONE, stanchion_text::of),
             ..Self::DEFAULT
         }
     }

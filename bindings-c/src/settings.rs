@@ -3,15 +3,47 @@
 use std::ffi::c_char;
 use std::mem::{offset_of, size_of};
 
-use stanchion::{QueueConfig, QueueStats};
+use stanchion::{Gate, QueueConfig, QueueStats};
 
 use crate::arguments::{NONE, millis, number, optional_count, optional_flag, optional_span};
 use crate::boundary;
 use crate::client::stanchion_client;
 use crate::consumers::{self, stanchion_consumers};
 use crate::error::{Failure, stanchion_error};
+use crate::limits::{small, stanchion_rate};
 use crate::queue::queue;
 use crate::records::{self, Record, needed, put};
+
+/// What keeps a queue from giving out tasks that are ready.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "for the header")]
+pub enum stanchion_gate {
+    /// Something that this header does not know.
+    STANCHION_GATE_OTHERWISE = 0,
+    /// Nothing.
+    STANCHION_GATE_OPEN = 1,
+    /// It is paused.
+    STANCHION_GATE_PAUSED = 2,
+    /// As many run as may at once.
+    STANCHION_GATE_MAX_RUNNING = 3,
+    /// Its rate.
+    STANCHION_GATE_RATE = 4,
+    /// A throttle.
+    STANCHION_GATE_THROTTLED = 5,
+}
+
+fn gate_number(gate: Gate) -> i32 {
+    let gate = match gate {
+        Gate::Open => stanchion_gate::STANCHION_GATE_OPEN,
+        Gate::Paused => stanchion_gate::STANCHION_GATE_PAUSED,
+        Gate::MaxRunning => stanchion_gate::STANCHION_GATE_MAX_RUNNING,
+        Gate::Rate(_) => stanchion_gate::STANCHION_GATE_RATE,
+        Gate::Throttled(_) => stanchion_gate::STANCHION_GATE_THROTTLED,
+        _ => stanchion_gate::STANCHION_GATE_OTHERWISE,
+    };
+    gate as i32
+}
 
 /// How many tasks there are, what happened so far, and the settings.
 #[derive(Clone, Copy)]
@@ -60,6 +92,24 @@ pub struct stanchion_stats {
     pub schedules_late_ms: i64,
     /// The settings again: events kept at most, for stanchion_queue_events. 0: none.
     pub events: i64,
+    /// The settings again: tasks that run at once at most. -1: no limit.
+    pub max_running: i64,
+    /// Deliveries per time. With a count of -1: no limit.
+    pub rate: stanchion_rate,
+    /// Tasks of each key that are in line and running at most. -1: no limit.
+    pub key_concurrency: i64,
+    /// Deliveries of each key per time. With a count of -1: no limit.
+    pub key_rate: stanchion_rate,
+    /// Due, and held by the limits of their keys.
+    pub held: i64,
+    /// How many keys wait for a time, by their rate or a throttle.
+    pub keys_waiting: i64,
+    /// In how long the first of them may go on; -1 if none waits.
+    pub next_key_ms: i64,
+    /// Of STANCHION_GATE_RATE and STANCHION_GATE_THROTTLED, in how long it opens; -1 otherwise.
+    pub opens_in_ms: i64,
+    /// What keeps the queue from giving out tasks that are ready: a stanchion_gate.
+    pub gate: i32,
 }
 
 // SAFETY: numbers only.
@@ -89,6 +139,15 @@ unsafe impl Record for stanchion_stats {
         schedules: 0,
         schedules_late_ms: 0,
         events: 0,
+        max_running: NONE,
+        rate: stanchion_rate::NONE,
+        key_concurrency: NONE,
+        key_rate: stanchion_rate::NONE,
+        held: 0,
+        keys_waiting: 0,
+        next_key_ms: NONE,
+        opens_in_ms: NONE,
+        gate: 0,
     };
 }
 
@@ -115,6 +174,15 @@ impl stanchion_stats {
             schedules: number(stats.schedules),
             schedules_late_ms: millis(stats.schedules_late),
             events: number(stats.settings.events),
+            max_running: stats.settings.max_running.map_or(NONE, number),
+            rate: stanchion_rate::of(stats.settings.rate),
+            key_concurrency: stats.settings.key_concurrency.map_or(NONE, i64::from),
+            key_rate: stanchion_rate::of(stats.settings.key_rate),
+            held: number(stats.held),
+            keys_waiting: number(stats.keys_waiting),
+            next_key_ms: stats.next_key.map_or(NONE, millis),
+            opens_in_ms: stats.gate.opens().map_or(NONE, millis),
+            gate: gate_number(stats.gate),
             ..Self::DEFAULT
         }
     }
@@ -225,6 +293,17 @@ pub struct stanchion_queue_config {
     /// Keep so many events, for stanchion_queue_events: 0 to 100000; the oldest go first. What processes of 0.1.0 do is not
     /// among them. Without settings 0: none.
     pub events: i64,
+    /// So many tasks run at once at most, whoever runs them. -2: no limit, as without settings.
+    pub max_running: i64,
+    /// So many tasks are delivered per time; every delivery counts, also a retry and one that is put back. With a count of -2:
+    /// no limit, as without settings.
+    pub rate: stanchion_rate,
+    /// So many tasks of each key (of stanchion_task) are in line and running at most, unless the key has limits of its own:
+    /// stanchion_queue_limit_key. -2: no limit, as without settings.
+    pub key_concurrency: i64,
+    /// So many tasks of each key are delivered per time, unless the key has limits of its own. With a count of -2: no limit, as
+    /// without settings.
+    pub key_rate: stanchion_rate,
 }
 
 // SAFETY: numbers only.
@@ -240,10 +319,14 @@ unsafe impl Record for stanchion_queue_config {
         dead_bytes: NONE,
         intake: -1,
         events: NONE,
+        max_running: NONE,
+        rate: stanchion_rate::NONE,
+        key_concurrency: NONE,
+        key_rate: stanchion_rate::NONE,
     };
 }
 
-/// `max_len` of settings: no limit.
+/// Of a limit among the settings: take it away.
 const NO_LIMIT: i64 = -2;
 
 impl stanchion_queue_config {
@@ -268,6 +351,30 @@ impl stanchion_queue_config {
         }
         if let Some(count) = optional_count("events", self.events, u64::MAX)? {
             settings = settings.events(count);
+        }
+        self.limits(settings)
+    }
+
+    fn limits(&self, mut settings: QueueConfig) -> Result<QueueConfig, Failure> {
+        if self.max_running == NO_LIMIT {
+            settings = settings.max_running(None);
+        } else if let Some(most) = optional_count("max_running", self.max_running, u64::MAX)? {
+            settings = settings.max_running(Some(most));
+        }
+        if self.rate.count == NO_LIMIT {
+            settings = settings.rate(None);
+        } else if let Some(rate) = self.rate.core("rate")? {
+            settings = settings.rate(Some(rate));
+        }
+        if self.key_concurrency == NO_LIMIT {
+            settings = settings.key_concurrency(None);
+        } else if let Some(most) = small("key_concurrency", self.key_concurrency)? {
+            settings = settings.key_concurrency(Some(most));
+        }
+        if self.key_rate.count == NO_LIMIT {
+            settings = settings.key_rate(None);
+        } else if let Some(rate) = self.key_rate.core("key_rate")? {
+            settings = settings.key_rate(Some(rate));
         }
         Ok(settings)
     }

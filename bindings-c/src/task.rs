@@ -102,6 +102,11 @@ pub struct stanchion_task {
     pub backoff: stanchion_text,
     /// For how long the result that its run gives is kept: 1 ms to 30 days. -1: 3600000.
     pub keep_result_ms: i64,
+    /// Whose task it is, such as `tenant:7`: 1 to 512 bytes of UTF-8 without control characters. Tasks with a key in common share
+    /// the limits that the queue gives each key (stanchion_queue_config), and keys share the queue alike: one with a million tasks
+    /// does not hold up another with ten. Without any limit one task of each key stands in line, and the next one when that is
+    /// delivered. NULL: none.
+    pub key: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
@@ -127,6 +132,7 @@ unsafe impl Record for stanchion_task {
         timeout_ms: NONE,
         backoff: stanchion_text::NONE,
         keep_result_ms: NONE,
+        key: stanchion_text::NONE,
     };
 }
 
@@ -183,10 +189,16 @@ impl stanchion_task {
     /// As for [`Self::core`].
     unsafe fn with_runs(&self, mut task: Task) -> Result<Task, Failure> {
         // SAFETY: as the caller promises.
-        let (kind, backoff) = unsafe {
-            let kind = option("kind", self.kind.data, self.kind.len)?;
-            (kind, option("backoff", self.backoff.data, self.backoff.len)?)
+        let (kind, backoff, key) = unsafe {
+            (
+                option("kind", self.kind.data, self.kind.len)?,
+                option("backoff", self.backoff.data, self.backoff.len)?,
+                option("key", self.key.data, self.key.len)?,
+            )
         };
+        if let Some(key) = key {
+            task = task.key(key);
+        }
         if let Some(kind) = kind {
             task = task.kind(kind);
         }

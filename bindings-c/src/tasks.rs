@@ -28,6 +28,8 @@ pub enum stanchion_task_state {
     STANCHION_STATE_CLAIMED = 3,
     /// Given up; kept for a while.
     STANCHION_STATE_DEAD = 4,
+    /// Due now, and held by a limit of its key.
+    STANCHION_STATE_HELD = 5,
 }
 
 /// The state of this number.
@@ -38,6 +40,7 @@ pub(crate) fn state(state: i32) -> Result<TaskState, Failure> {
         (states::STANCHION_STATE_READY, TaskState::Ready),
         (states::STANCHION_STATE_CLAIMED, TaskState::Claimed),
         (states::STANCHION_STATE_DEAD, TaskState::Dead),
+        (states::STANCHION_STATE_HELD, TaskState::Held),
     ]
     .into_iter()
     .find_map(|(number, found)| (number as i32 == state).then_some(found))
@@ -50,6 +53,7 @@ fn state_number(state: TaskState) -> i32 {
         TaskState::Ready => stanchion_task_state::STANCHION_STATE_READY,
         TaskState::Claimed => stanchion_task_state::STANCHION_STATE_CLAIMED,
         TaskState::Dead => stanchion_task_state::STANCHION_STATE_DEAD,
+        TaskState::Held => stanchion_task_state::STANCHION_STATE_HELD,
         _ => stanchion_task_state::STANCHION_STATE_OTHERWISE,
     };
     state as i32
@@ -120,6 +124,8 @@ pub struct stanchion_task_info {
     pub failure_count: usize,
     /// 1 if it was cancelled while it runs: this run is its last.
     pub cancelled: i32,
+    /// Its key; NULL if it has none.
+    pub key: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
@@ -158,6 +164,7 @@ unsafe impl Record for stanchion_task_info {
         progress_len: 0,
         failure_count: 0,
         cancelled: 0,
+        key: stanchion_text::NONE,
     };
 }
 
@@ -333,6 +340,7 @@ fn info(Found { task, headers, backoff }: &Found) -> stanchion_task_info {
         progress_len: task.progress.len(),
         failure_count: task.failures.len(),
         cancelled: task.cancelled.into(),
+        key: maybe(&task.key),
         ..Record::DEFAULT
     }
 }

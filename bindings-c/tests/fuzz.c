@@ -57,6 +57,7 @@ static void free_all_kinds(int64_t old) {
     stanchion_waiters_free(old);
     stanchion_consumers_free(old);
     stanchion_schedules_free(old);
+    stanchion_keys_free(old);
     stanchion_metrics_free(old);
 }
 
@@ -142,6 +143,7 @@ static stanchion_task some_task(const stanchion_header *headers) {
     if (one_in(4)) task.timeout_ms = number();
     if (one_in(3)) task.backoff = backoff();
     if (one_in(4)) task.keep_result_ms = number();
+    if (one_in(2)) task.key = text();
     return task;
 }
 
@@ -177,7 +179,13 @@ static stanchion_schedule some_schedule(const stanchion_header *headers) {
     if (one_in(3)) schedule.header_count = one_in(5) ? (size_t)any() | (1 << 21) : schedule.headers ? below(3) : 1;
     if (one_in(4)) schedule.max_attempts = number();
     if (one_in(6)) schedule.expires_ms = number();
+    if (one_in(3)) schedule.key = text();
     return schedule;
+}
+
+static stanchion_rate some_rate(void) {
+    stanchion_rate rate = {number(), number(), number()};
+    return rate;
 }
 
 static stanchion_verdict some_verdict(void) {
@@ -316,7 +324,8 @@ static void claims(void) {
     int64_t claim = handle();
     stanchion_text reason = text();
     PLACE(stanchion_claim_info, info);
-    switch (below(11)) {
+    switch (below(12)) {
+    case 10: stanchion_claim_throttle(claim, number(), err()); break;
     case 0: stanchion_claim_get(claim, OR_NULL(&info), err()); break;
     case 1: stanchion_claim_ack(claim, err()); break;
     case 2: stanchion_claim_nack(claim, number(), GIVEN(reason), err()); break;
@@ -374,6 +383,10 @@ static void manage(stanchion_text queue, stanchion_text id) {
     if (one_in(4)) settings.dead_bytes = number();
     if (one_in(4)) settings.intake = small();
     if (one_in(2)) settings.events = one_in(2) ? 5 : number();
+    if (one_in(3)) settings.max_running = number();
+    if (one_in(3)) settings.rate = some_rate();
+    if (one_in(3)) settings.key_concurrency = number();
+    if (one_in(3)) settings.key_rate = some_rate();
     size_t max = one_in(5) ? (size_t)any() : below(10);
     int32_t status = 1;
     switch (below(18)) {
@@ -404,6 +417,37 @@ static void manage(stanchion_text queue, stanchion_text id) {
     default: status = stanchion_client_locks(client, page, OR_NULL(&out), OR_NULL(&page), err());
     }
     if (status == 0) keep(out);
+}
+
+static void keys(stanchion_text queue, stanchion_text key) {
+    int64_t out = 0, client = handle();
+    int32_t status = 1;
+    MADE(stanchion_key_limits, limits, stanchion_key_limits_init);
+    if (one_in(2)) limits.concurrency = number();
+    if (one_in(3)) limits.rate = some_rate();
+    if (one_in(2)) limits.weight = number();
+    const stanchion_text page = one_in(3) ? text() : (stanchion_text){NULL, 0};
+    size_t max = one_in(8) ? (size_t)any() | (1 << 21) : below(5);
+    switch (below(4)) {
+    case 0: case 1: stanchion_queue_limit_key(client, GIVEN(queue), GIVEN(key), OR_NULL(&limits), err()); break;
+    case 2: status = stanchion_queue_get_key(client, GIVEN(queue), GIVEN(key), OR_NULL(&out), err()); break;
+    default: status = stanchion_queue_list_keys(client, GIVEN(queue), GIVEN(page), max, OR_NULL(&out), err());
+    }
+    if (status == 0) keep(out);
+}
+
+static void limiters(stanchion_text name) {
+    int64_t retry = 0;
+    const int32_t cancel = small();
+    MADE(stanchion_limit, limit, stanchion_limit_init);
+    limit.n = number();
+    if (one_in(2)) limit.per_us = number();
+    if (one_in(2)) limit.burst = number();
+    if (one_in(2)) limit.kind = small();
+    if (one_in(2)) limit.count = number();
+    limit.wait_ms = wait();
+    if (one_in(3)) limit.cancel = &cancel;
+    stanchion_limiter_take(handle(), GIVEN(name), OR_NULL(&limit), OR_NULL(&retry), err());
 }
 
 static void schedules(stanchion_text queue, stanchion_text id) {
@@ -443,8 +487,9 @@ static void lists(void) {
     PLACE(stanchion_holder, holder);
     PLACE(stanchion_consumer, consumer);
     PLACE(stanchion_schedule_info, schedule);
+    PLACE(stanchion_key_info, key);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(12)) {
+    switch (below(13)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2:
@@ -477,6 +522,11 @@ static void lists(void) {
         stanchion_schedules_len(list);
         stanchion_schedules_at(list, index, OR_NULL(&schedule), err());
         stanchion_schedules_next(list, OR_NULL(&view), err());
+        break;
+    case 11:
+        stanchion_keys_len(list);
+        stanchion_keys_at(list, index, OR_NULL(&key), err());
+        stanchion_keys_next(list, OR_NULL(&view), err());
         break;
     case 7: stanchion_consumers_len(list); stanchion_consumers_at(list, index, OR_NULL(&consumer), err()); break;
     default: stanchion_answers_free(list);
@@ -539,7 +589,9 @@ static void *run(void *seed) {
     do {
         for (int burst = 0; burst < 64; burst++, calls++) {
             stanchion_text name = text();
-            switch (below(18)) {
+            switch (below(20)) {
+            case 16: case 17: keys(name, text()); break;
+            case 18: limiters(name); break;
             case 0: clients(name); break;
             case 1: case 2: case 3: case 4: locks(name); break;
             case 5: case 6: case 7: case 8: tasks(name); break;

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 31] = [
+const FILES: [&str; 33] = [
     "version",
     "error",
     "arguments",
@@ -21,6 +21,7 @@ const FILES: [&str; 31] = [
     "waiters",
     "lock",
     "kinds",
+    "limiter",
     "cached",
     "lease",
     "task",
@@ -36,6 +37,7 @@ const FILES: [&str; 31] = [
     "schedules",
     "scheduling",
     "consumers",
+    "limits",
     "settings",
     "events",
     "worker",
@@ -43,13 +45,15 @@ const FILES: [&str; 31] = [
     "metrics",
 ];
 /// Enums that no function names: all are passed as numbers of a fixed size.
-const ENUMS: [&str; 12] = [
+const ENUMS: [&str; 14] = [
     "stanchion_status",
     "stanchion_held_as",
     "stanchion_loss",
     "stanchion_on_duplicate",
     "stanchion_outcome",
     "stanchion_task_state",
+    "stanchion_limit_kind",
+    "stanchion_gate",
     "stanchion_verdict_kind",
     "stanchion_event_kind",
     "stanchion_happened",

@@ -3,7 +3,7 @@ import stanchion from '../dist/index.js'
 
 export const {
   CancelledError, Claim, Client, ClosedError, CorruptError, DeniedError, ForkedError, IndeterminateError,
-  InternalError, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, LockTimeoutError, Queue,
+  InternalError, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Limiter, Lock, LockTimeoutError, Queue,
   QueueFullError, Queues, RwLock, StaleReceiptError, StanchionError, StoreUnavailableError, TaskKind, TaskResult, UnsupportedError,
   Worker, WrongTypeError, connect, previewSchedule
 } = stanchion

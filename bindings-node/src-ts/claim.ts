@@ -110,6 +110,11 @@ export class Claim<Json = any> {
     return this.#native.priority
   }
 
+  /** Its key, if it has one. */
+  get key(): string | null {
+    return this.#native.key
+  }
+
   /** When it was to be delivered. */
   get due(): Date {
     return new Date(this.#native.due)
@@ -188,6 +193,18 @@ export class Claim<Json = any> {
   }
 
   /**
+   * Not tried, because whoever it calls has had enough (a 429, `Retry-After`): the task goes back to its place without counting
+   * an attempt, and nothing more of its key is given out for so many milliseconds; if it has no key, nothing of the queue. A
+   * later throttle makes that longer, never shorter. Errors as of `ack`.
+   */
+  throttle(timeMs: number): Promise<void> {
+    return call((bridge, number) => {
+      this.#native.throttle(bridge, number, timeMs)
+      this.#returned = true
+    }, () => this.#settle(), { operation: 'throttle', on: this })
+  }
+
+  /**
    * Prolong the lease to at least `leaseMs` from now; never shortens it.
    *
    * @throws {LeaseLostError} if it was lost or settled; {@link LeaseExpiredError} if it ran out
@@ -220,6 +237,15 @@ export class Claim<Json = any> {
     return this.#verdict('put_back', () => {
       checkOptions(options, PUT_BACK_OPTIONS)
       const verdict = this.#native.returned(options?.delayMs)
+      this.#returned = true
+      return verdict
+    })
+  }
+
+  /** The verdict "not tried, and nothing more of its key for so long". @throws {InvalidArgumentError} for a time over 365 days */
+  throttled(timeMs: number): Verdict {
+    return this.#verdict('throttle', () => {
+      const verdict = this.#native.throttled(timeMs)
       this.#returned = true
       return verdict
     })

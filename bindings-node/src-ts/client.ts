@@ -3,6 +3,7 @@ import { cached, type CachedOptions } from './cached.js'
 import { refusalOf } from './errors.js'
 import { noteClient } from './exit.js'
 import { Lease, nothing } from './lease.js'
+import { Limiter, type Limit } from './limiter.js'
 import { Lock, RwLock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
 import { Queue, Queues } from './queue.js'
@@ -107,6 +108,14 @@ export class Client {
    */
   semaphore(name: string, permits: number, options?: LockOptions): Lock {
     return Lock.of(name, this.#native, options, () => this.#native.semaphore(name, permits))
+  }
+
+  /**
+   * The limiter with this name: `n` in `perMs`, for all who use it. The limit is code of its callers, and travels with each
+   * call. For "so many at the same time" there is `semaphore`. No I/O; a limit that cannot be is refused by the first take.
+   */
+  limiter(name: string, limit: Limit): Limiter {
+    return Limiter.of(this.#native, name, limit)
   }
 
   /**

@@ -20,10 +20,12 @@ export {
 export type { EventsOptions, TaskEvent } from './events.js'
 export { TaskKind, type KindHandler, type KindOptions, type KindTaskOptions } from './kind.js'
 export { Lease, type Loss, type ReleaseOptions } from './lease.js'
+export { Limiter, type Limit, type TakeOptions, type Taken } from './limiter.js'
+export type { KeyInfo, KeyLimits, KeyPage, QueueConfig, Rate } from './limits.js'
 export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions, type Waiter } from './lock.js'
 export type { Headers, Payload } from './payload.js'
 export {
-  Queue, Queues, type ClaimOptions, type Consumer, type ListOptions, type QueueConfig, type QueueStats, type Removed,
+  Queue, Queues, type ClaimOptions, type Consumer, type Gate, type ListOptions, type QueueStats, type Removed,
   type Rescheduled, type TaskCancelled, type TaskPage
 } from './queue.js'
 export { TaskResult, type ResultOptions } from './result.js'

@@ -22,7 +22,7 @@ export type KindTaskOptions = Omit<Task, 'payload' | 'kind'>
 export type KindOptions = Omit<KindTaskOptions, 'id' | 'due'>
 
 const DEFAULTS = [
-  'headers', 'delayMs', 'priority', 'maxAttempts', 'expiresMs', 'onDuplicate', 'timeoutMs', 'backoff', 'keepResultMs'
+  'headers', 'delayMs', 'priority', 'maxAttempts', 'expiresMs', 'onDuplicate', 'timeoutMs', 'backoff', 'keepResultMs', 'key'
 ] as const satisfies readonly (keyof KindOptions)[]
 const KIND_OPTIONS: ReadonlySet<string> = new Set(DEFAULTS)
 const TASK_OPTIONS: ReadonlySet<string> = new Set(['id', 'due', ...DEFAULTS] satisfies (keyof KindTaskOptions)[])

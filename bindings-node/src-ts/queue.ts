@@ -6,6 +6,7 @@ import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { events, type EventsOptions, type TaskEvent } from './events.js'
 import { TaskKind, type KindHandler, type KindOptions } from './kind.js'
 import { nothing } from './lease.js'
+import { keyInfo, nativeConfig, nativeLimits, rateOf, type KeyInfo, type KeyLimits, type KeyPage, type QueueConfig, type Rate } from './limits.js'
 import { native, type Native } from './native.js'
 import { TaskResult, type ResultOptions } from './result.js'
 import {
@@ -14,7 +15,7 @@ import {
 import {
   enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
 } from './task.js'
-import { OURS, checkObject, checkOptions, checkOurs, dueTime, listOf, maybeDate, type Time } from './values.js'
+import { OURS, checkOptions, checkOurs, dueTime, listOf, maybeDate, type Time } from './values.js'
 import { Worker, isKinds } from './worker.js'
 import type { Handler, KindWorkerOptions, WorkerOptions } from './working.js'
 
@@ -56,6 +57,7 @@ const LIST_OPTIONS: ReadonlySet<string> = new Set<keyof ListOptions>(['max', 'pr
 const REMOVE_OPTIONS = new Set(['version'])
 const RESULT_OPTIONS: ReadonlySet<string> = new Set<keyof ResultOptions>(['version', 'waitMs', 'signal'])
 const LIST_SCHEDULES = new Set(['page', 'max'])
+const LIST_KEYS = new Set(['page', 'max'])
 const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
   ['max', 'leaseMs', 'renew', 'maxRunMs', 'timeoutMs', 'waitMs', 'signal'])
 
@@ -82,30 +84,24 @@ export interface Rescheduled {
   due: Date | null
 }
 
-/** What can be configured; what is not given stays. */
-export interface QueueConfig {
-  /** Live tasks at most; new ids are refused beyond it. Null: no limit, as by default. */
-  maxLen?: number | null | undefined
-  /** Dead tasks at most; the oldest go first. */
-  deadMax?: number | undefined
-  /** Dead tasks are dropped after so many milliseconds. */
-  deadAgeMs?: number | undefined
-  /** Bytes of payloads of dead tasks at most; the oldest go first. */
-  deadBytes?: number | undefined
-  /** Whether plain ZADDs to the queue's key are taken in (Redis only). */
-  intake?: boolean | undefined
-  /** How many of the last events are kept, for `Queue.events`; 100,000 at most. 0, as by default: none. */
-  events?: number | undefined
-}
-
-const SETTINGS: ReadonlySet<string> = new Set<keyof QueueConfig>(
-  ['maxLen', 'deadMax', 'deadAgeMs', 'deadBytes', 'intake', 'events'])
+/** What keeps a queue from giving out tasks that are ready. */
+export type Gate = 'open' | 'paused' | 'max_running' | 'rate' | 'throttled'
 
 /** How many tasks there are, what happened so far, and the settings. */
 export interface QueueStats {
   scheduled: number
   ready: number
   claimed: number
+  /** Due, and held by the limits of their keys. */
+  held: number
+  /** How many keys wait for a time, by their rate or a throttle. */
+  keysWaiting: number
+  /** In how many milliseconds the first of them may go on; null if none waits. */
+  nextKeyMs: number | null
+  /** What keeps the queue from giving out tasks that are ready; `max_running`: as many run as may at once. */
+  gate: Gate
+  /** Of `rate` and `throttled`, for how many milliseconds; else null. */
+  opensInMs: number | null
   dead: number
   /** Tasks that wait for the end of a run of the same id. */
   successors: number
@@ -123,7 +119,8 @@ export interface QueueStats {
   /** For how long a schedule has been due, in milliseconds: more than a moment means that nobody works on the queue. */
   schedulesLateMs: number
   settings: {
-    maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean, events: number
+    maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean, events: number,
+    maxRunning: number | null, rate: Required<Rate> | null, keyConcurrency: number | null, keyRate: Required<Rate> | null
   }
 }
 
@@ -420,13 +417,37 @@ export class Queue<Json = any> {
     return ask(this, 'remove_schedule', (queue, bridge, number) => queue.removeSchedule(bridge, number, id))
   }
 
-  /** Change settings; what is not given stays. */
+  /**
+   * Give a key limits of its own, at once, also while its tasks run; those that run too many end first. Without any, or with
+   * null, those that it has are taken away.
+   *
+   * @throws {QueueFullError} if 100,000 keys have limits of their own
+   */
+  limitKey(key: string, limits?: KeyLimits | null): Promise<void> {
+    return ask(
+      this, 'limit_key', (queue, bridge, number) => queue.limitKey(bridge, number, key, ...nativeLimits(limits)), nothing)
+  }
+
+  /** What is known of a key: how many of its tasks run, stand in line and are held, and what limits it has of its own. */
+  getKey(key: string): Promise<KeyInfo> {
+    return ask(this, 'get_key', (queue, bridge, number) => queue.getKey(bridge, number, key), keyInfo)
+  }
+
+  /**
+   * The keys that hold tasks, then those that have limits of their own and hold none, a page of at most `max` (100, which is
+   * also the most) at a time. `page`: `next` of the page before.
+   */
+  listKeys(options?: { page?: string | null | undefined, max?: number | undefined }): Promise<KeyPage> {
+    return ask(this, 'list_keys', (queue, bridge, number) => {
+      checkOptions(options, LIST_KEYS)
+      queue.listKeys(bridge, number, options?.page, options?.max)
+    }, (found: Native.KeyPage) => ({ keys: found.keys.map(keyInfo), next: found.next ?? null }))
+  }
+
+  /** Change settings; what is not given stays, and null takes a limit away. */
   configure(settings: QueueConfig): Promise<void> {
     return ask(this, 'configure', (queue, bridge, number) => {
-      checkObject(settings, 'settings')
-      checkOptions(settings, SETTINGS)
-      const { maxLen, deadMax, deadAgeMs, deadBytes, intake, events } = settings
-      queue.configure(bridge, number, maxLen !== undefined, maxLen, deadMax, deadAgeMs, deadBytes, intake, events)
+      queue.configure(bridge, number, nativeConfig(settings))
     }, nothing)
   }
 
@@ -502,11 +523,20 @@ function settled(found: (Native.Failure | null | undefined)[]): (StanchionError 
 }
 
 function stats(found: Native.QueueStats): QueueStats {
-  const { nextDue, schedulesLate, maxLen, deadMax, deadAge, deadBytes, intake, events, ...counts } = found
+  const {
+    nextDue, nextKey, opensIn, schedulesLate, maxLen, deadMax, deadAge, deadBytes, intake, events, maxRunning, rate,
+    keyConcurrency, keyRate, ...counts
+  } = found
   return {
     ...counts,
+    gate: counts.gate as Gate,
+    opensInMs: opensIn ?? null,
+    nextKeyMs: nextKey ?? null,
     nextDueMs: nextDue ?? null,
     schedulesLateMs: schedulesLate,
-    settings: { maxLen: maxLen ?? null, deadMax, deadAgeMs: deadAge, deadBytes, intake, events },
+    settings: {
+      maxLen: maxLen ?? null, deadMax, deadAgeMs: deadAge, deadBytes, intake, events, maxRunning: maxRunning ?? null,
+      rate: rateOf(rate), keyConcurrency: keyConcurrency ?? null, keyRate: rateOf(keyRate),
+    },
   }
 }

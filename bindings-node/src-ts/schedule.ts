@@ -49,6 +49,8 @@ export interface Schedule<Json = any> {
   maxAttempts?: number | undefined
   /** Of each of its tasks: not delivered later than so many milliseconds after its slot was fired. Default: never expires. */
   expiresMs?: number | undefined
+  /** Of each of its tasks: see `Task`. Default: none. */
+  key?: string | undefined
 }
 
 /** What became of a schedule that was put: it is new; was there, and is changed; or was there as it is. */
@@ -86,6 +88,8 @@ export interface ScheduleInfo {
   expiresMs: number | null
   /** Bytes of its tasks' payload and headers, as stored. */
   size: number
+  /** Of each of its tasks. */
+  key: string | null
 }
 
 /**
@@ -110,7 +114,7 @@ export interface Synced {
 
 const SCHEDULE: ReadonlySet<string> = new Set<keyof Schedule>([
   'id', 'when', 'tz', 'missed', 'overlap', 'jitterMs', 'starts', 'ends', 'paused', 'payload', 'headers', 'priority',
-  'maxAttempts', 'expiresMs'])
+  'maxAttempts', 'expiresMs', 'key'])
 
 /**
  * When the slots of a schedule after a time are due, so many at most: fewer if it ends. One with a period begins at this
@@ -133,7 +137,7 @@ export function nativeSchedule(schedule: Schedule): Native.Schedule {
     throw new InvalidArgumentError(`a schedule is an object, not ${shown(schedule)}: { id, when, payload }`)
   }
   checkNames(schedule, SCHEDULE, 'property of a schedule')
-  const { id, when, tz, missed, overlap, jitterMs, starts, ends, paused, priority, maxAttempts, expiresMs } = schedule
+  const { id, when, tz, missed, overlap, jitterMs, starts, ends, paused, priority, maxAttempts, expiresMs, key } = schedule
   for (const [name, given] of Object.entries({ id, when })) {
     if (typeof given !== 'string') throw new InvalidArgumentError(`${name} is a text, not ${shown(given)}: { id, when, payload }`)
   }
@@ -141,7 +145,7 @@ export function nativeSchedule(schedule: Schedule): Native.Schedule {
   const [word, most] = typeof missed === 'string' ? [missed] : [undefined, missed]
   return new (native().Schedule)(
     id, when, tz, word, most, overlap, jitterMs, dueTime(starts, 'starts'), dueTime(ends, 'ends'), paused, payload, headers,
-    priority, maxAttempts, expiresMs)
+    priority, maxAttempts, expiresMs, key)
 }
 
 /** @internal */
@@ -159,6 +163,7 @@ export function scheduleInfo(found: Native.ScheduleInfo): ScheduleInfo {
     owner: found.owner ?? null,
     lastTask: found.lastTask ?? null,
     expiresMs: expires ?? null,
+    key: found.key ?? null,
   }
 }
 

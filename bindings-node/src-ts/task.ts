@@ -46,6 +46,12 @@ export interface Task<Json = any> {
   backoff?: Backoff | undefined
   /** For how long the result of its run is kept, in milliseconds, 1 to 30 days. Default: 3,600,000. */
   keepResultMs?: number | undefined
+  /**
+   * Whose task it is, such as `tenant:7`: 1 to 512 bytes, no control characters. Tasks with a key in common share the limits that
+   * the queue gives each key (`QueueConfig`), and keys share the queue alike: one with a million tasks does not hold up another
+   * with ten. Without any limit one task of each key stands in line, and the next one when that is delivered. Default: none.
+   */
+  key?: string | undefined
 }
 
 /** How an enqueue ended. */
@@ -60,7 +66,7 @@ export interface Enqueued {
 }
 
 /** Where a task is. */
-export type TaskState = 'scheduled' | 'ready' | 'claimed' | 'dead'
+export type TaskState = 'scheduled' | 'ready' | 'claimed' | 'held' | 'dead'
 
 /** Who claimed a task last. */
 export interface ClaimedBy {
@@ -117,12 +123,14 @@ export interface TaskInfo<Json = any> {
   progress: Buffer
   /** Whether it was cancelled while it runs: this run is its last. */
   cancelled: boolean
+  /** Its key, if it has one. */
+  key: string | null
 }
 
 const TASK: ReadonlySet<string> = new Set<keyof Task>(
   [
     'id', 'payload', 'headers', 'delayMs', 'due', 'priority', 'maxAttempts', 'expiresMs', 'onDuplicate', 'kind', 'timeoutMs',
-    'backoff', 'keepResultMs'])
+    'backoff', 'keepResultMs', 'key'])
 const DEBOUNCE = new Set(['maxWaitMs'])
 const THROTTLE = new Set(['windowMs'])
 
@@ -136,7 +144,7 @@ export function nativeTask(task: Task): Native.Task {
   const [policy, policyTime] = onDuplicate(task.onDuplicate)
   return new (native().Task)(
     task.id, payload, headers, task.delayMs, dueTime(task.due), task.priority, task.maxAttempts, task.expiresMs, policy,
-    policyTime, task.kind, task.timeoutMs, backoffText(task.backoff), task.keepResultMs)
+    policyTime, task.kind, task.timeoutMs, backoffText(task.backoff), task.keepResultMs, task.key)
 }
 
 function onDuplicate(policy: OnDuplicate | undefined): [string | undefined, number | undefined] {
@@ -178,6 +186,7 @@ export function taskInfo<Json>(found: Native.TaskInfo): TaskInfo<Json> {
     successorDue: maybeDate(found.successorDue),
     leaseLeftMs: leaseLeft,
     kind: found.kind ?? null,
+    key: found.key ?? null,
     timeoutMs: timeout ?? null,
     backoff: backoffOf(found.backoff),
     failures: found.failures.map(({ at, reason }) => ({ at: new Date(at), reason })),

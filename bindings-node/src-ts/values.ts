@@ -73,9 +73,10 @@ const OVERLAP: Kind = { is: "'queue' or 'skip'", fits: TEXT.fits }
 
 /** What options are whose name does not end in Ms. */
 const KINDS: Readonly<Record<string, Kind>> = {
-  after: COUNT, concurrency: COUNT, count: COUNT, deadBytes: COUNT, deadMax: COUNT, events: COUNT, max: COUNT, maxAttempts: COUNT, maxLen: COUNT,
+  after: COUNT, burst: COUNT, concurrency: COUNT, count: COUNT, deadBytes: COUNT, deadMax: COUNT, events: COUNT, max: COUNT, maxAttempts: COUNT, maxLen: COUNT,
+  maxRunning: COUNT, keyConcurrency: COUNT,
   priority: COUNT, version: COUNT, weight: COUNT, failFast: FLAG, foreignShare: FLAG, intake: FLAG, payloads: FLAG, renew: FLAG,
-  paused: FLAG, untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, kind: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT,
+  paused: FLAG, untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, key: TEXT, kind: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT,
   queuePrefix: TEXT, reason: TEXT, tlsCa: TEXT, tlsCert: TEXT, tlsKey: TEXT, tz: TEXT, when: TEXT, missed: MISSED, overlap: OVERLAP,
 }
 

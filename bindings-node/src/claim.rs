@@ -108,6 +108,11 @@ impl Claim {
     }
 
     #[napi(getter)]
+    pub fn key(&self) -> Option<&str> {
+        self.0.key()
+    }
+
+    #[napi(getter)]
     pub fn due(&self) -> f64 {
         wall(self.0.due())
     }
@@ -175,6 +180,12 @@ impl Claim {
     }
 
     #[napi]
+    pub fn throttle(&self, bridge: Bridge, call: u32, time: Millis) -> napi::Result<()> {
+        let claim = self.0.clone();
+        bridge.start(call, async move { claim.throttle(time.0).await })
+    }
+
+    #[napi]
     pub fn extend(&self, bridge: Bridge, call: u32, lease: Millis) -> napi::Result<()> {
         let claim = self.0.clone();
         bridge.start(call, async move { claim.extend(lease.0).await })
@@ -211,6 +222,11 @@ impl Claim {
     pub fn returned(&self, delay: Option<Millis>) -> napi::Result<Verdict> {
         let verdict = self.0.returned(at_once(delay));
         verdict.map(Verdict::of).map_err(|error| refused(&error))
+    }
+
+    #[napi]
+    pub fn throttled(&self, time: Millis) -> napi::Result<Verdict> {
+        self.0.throttled(time.0).map(Verdict::of).map_err(|error| refused(&error))
     }
 }
 

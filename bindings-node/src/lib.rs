@@ -12,6 +12,8 @@ mod convert;
 mod error;
 mod host_loop;
 mod lease;
+mod limiter;
+mod limits;
 mod lock;
 mod queue;
 mod runtime;

@@ -2,12 +2,13 @@
 
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
-use stanchion::{Error, ListOptions, MAX_TTL, QueueConfig, Receipt, Removed, Rescheduled, Version};
+use stanchion::{Error, ListOptions, MAX_TTL, Receipt, Removed, Rescheduled, Version};
 
 use crate::bridge::Bridge;
 use crate::claim::{Delivered, Verdict};
 use crate::convert::{Flag, Millis, Text, Wall, Whole, at_once, millis, span, wall};
 use crate::error::Failure;
+use crate::limits::RateInfo;
 use crate::task::{Enqueued, EnqueuedOrNot, EventPage, Task, TaskInfo, TaskResult, cancelled, infos, state};
 
 /// How to claim.
@@ -136,6 +137,11 @@ pub struct QueueStats {
     pub scheduled: f64,
     pub ready: f64,
     pub claimed: f64,
+    pub held: f64,
+    pub keys_waiting: f64,
+    pub next_key: Option<f64>,
+    pub gate: &'static str,
+    pub opens_in: Option<f64>,
     pub dead: f64,
     pub successors: f64,
     pub paused: bool,
@@ -153,6 +159,10 @@ pub struct QueueStats {
     pub dead_bytes: f64,
     pub intake: bool,
     pub events: f64,
+    pub max_running: Option<f64>,
+    pub rate: Option<RateInfo>,
+    pub key_concurrency: Option<u32>,
+    pub key_rate: Option<RateInfo>,
 }
 
 impl From<stanchion::QueueStats> for QueueStats {
@@ -161,6 +171,11 @@ impl From<stanchion::QueueStats> for QueueStats {
             scheduled: stats.scheduled as f64,
             ready: stats.ready as f64,
             claimed: stats.claimed as f64,
+            held: stats.held as f64,
+            keys_waiting: stats.keys_waiting as f64,
+            next_key: stats.next_key.map(millis),
+            gate: stats.gate.name(),
+            opens_in: stats.gate.opens().map(millis),
             dead: stats.dead as f64,
             successors: stats.successors as f64,
             paused: stats.paused,
@@ -178,6 +193,10 @@ impl From<stanchion::QueueStats> for QueueStats {
             dead_bytes: stats.settings.dead_bytes as f64,
             intake: stats.settings.intake,
             events: stats.settings.events as f64,
+            max_running: stats.settings.max_running.map(|most| most as f64),
+            rate: stats.settings.rate.map(RateInfo::from),
+            key_concurrency: stats.settings.key_concurrency,
+            key_rate: stats.settings.key_rate.map(RateInfo::from),
         }
     }
 }
@@ -402,44 +421,6 @@ impl Queue {
     pub fn purge(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.purge().await.map(|count| count as f64) })
-    }
-
-    /// `limit` says whether `max_len` is to be changed, too: that it is absent is a value.
-    #[napi]
-    #[allow(clippy::too_many_arguments, reason = "one for each option")]
-    pub fn configure(
-        &self,
-        bridge: Bridge,
-        call: u32,
-        limit: bool,
-        max_len: Option<Whole>,
-        dead_max: Option<Whole>,
-        dead_age: Option<Millis>,
-        dead_bytes: Option<Whole>,
-        intake: Option<Flag>,
-        events: Option<Whole>,
-    ) -> napi::Result<()> {
-        let mut settings = QueueConfig::new();
-        if limit {
-            settings = settings.max_len(max_len.map(|max_len| max_len.0));
-        }
-        if let Some(Whole(count)) = dead_max {
-            settings = settings.dead_max(count);
-        }
-        if let Some(age) = dead_age {
-            settings = settings.dead_age(age.0);
-        }
-        if let Some(Whole(bytes)) = dead_bytes {
-            settings = settings.dead_bytes(bytes);
-        }
-        if let Some(intake) = intake {
-            settings = settings.intake(intake.0);
-        }
-        if let Some(Whole(count)) = events {
-            settings = settings.events(count);
-        }
-        let queue = self.0.clone();
-        bridge.start(call, async move { queue.configure(settings).await })
     }
 }
 

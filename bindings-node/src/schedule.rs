@@ -37,6 +37,7 @@ impl Schedule {
         priority: Option<Whole>,
         max_attempts: Option<Whole>,
         expires: Option<Millis>,
+        key: Option<Text>,
     ) -> napi::Result<Self> {
         let mut schedule = timed(stanchion::Schedule::new(id.0, when.0), tz, jitter, starts, ends);
         if let Some(missed) = wanted(missed, missed_most)? {
@@ -62,6 +63,9 @@ impl Schedule {
         }
         if let Some(expires) = expires {
             schedule = schedule.expires(expires.0);
+        }
+        if let Some(key) = key {
+            schedule = schedule.key(key.0);
         }
         Ok(Self(schedule))
     }
@@ -138,6 +142,7 @@ pub struct ScheduleInfo {
     pub max_attempts: u32,
     pub expires: Option<f64>,
     pub size: f64,
+    pub key: Option<String>,
 }
 
 impl From<stanchion::ScheduleInfo> for ScheduleInfo {
@@ -163,6 +168,7 @@ impl From<stanchion::ScheduleInfo> for ScheduleInfo {
             max_attempts: info.max_attempts,
             expires: info.expires.map(millis),
             size: info.size as f64,
+            key: info.key,
         }
     }
 }

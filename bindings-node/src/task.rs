@@ -33,6 +33,7 @@ impl Task {
         timeout: Option<Millis>,
         backoff: Option<Text>,
         keep_result: Option<Millis>,
+        key: Option<Text>,
     ) -> napi::Result<Self> {
         let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
         if let Some(payload) = payload {
@@ -70,6 +71,9 @@ impl Task {
         }
         if let Some(keep_result) = keep_result {
             task = task.keep_result(keep_result.0);
+        }
+        if let Some(key) = key {
+            task = task.key(key.0);
         }
         Ok(Self(task))
     }
@@ -173,6 +177,7 @@ pub struct TaskInfo {
     pub failures: Vec<TaskFailure>,
     pub progress: Buffer,
     pub cancelled: bool,
+    pub key: Option<String>,
 }
 
 /// A failed attempt; `at` is milliseconds since 1970.
@@ -295,6 +300,7 @@ impl From<stanchion::TaskInfo> for TaskInfo {
             failures: info.failures.into_iter().map(TaskFailure::from).collect(),
             progress: info.progress.into(),
             cancelled: info.cancelled,
+            key: info.key,
         }
     }
 }
@@ -308,7 +314,8 @@ pub(crate) fn state(name: &str) -> napi::Result<TaskState> {
         "scheduled" => Ok(TaskState::Scheduled),
         "ready" => Ok(TaskState::Ready),
         "claimed" => Ok(TaskState::Claimed),
+        "held" => Ok(TaskState::Held),
         "dead" => Ok(TaskState::Dead),
-        _ => Err(invalid("a state is 'scheduled', 'ready', 'claimed' or 'dead'")),
+        _ => Err(invalid("a state is 'scheduled', 'ready', 'claimed', 'held' or 'dead'")),
     }
 }

@@ -208,7 +208,8 @@ onEveryStore('a full queue', async ({ client }) => {
   await assert.rejects(queue.enqueue({ id: 'd' }), QueueFullError)
   assert.deepEqual(
     (await queue.stats()).settings,
-    { maxLen: 2, deadMax: 5, deadAgeMs: 60_000, deadBytes: 1_000, intake: false, events: 0 })
+    { maxLen: 2, deadMax: 5, deadAgeMs: 60_000, deadBytes: 1_000, intake: false, events: 0, maxRunning: null, rate: null,
+      keyConcurrency: null, keyRate: null })
   await queue.configure({ maxLen: null })
   await queue.enqueue({ id: 'd' })
 })

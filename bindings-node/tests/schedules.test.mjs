@@ -18,14 +18,15 @@ onEveryStore('a schedule is shown as it was put', async ({ client }) => {
   const [starts, ends] = [new Date(Date.now() + HOUR), new Date(Date.now() + 100 * 24 * HOUR)]
   const schedule = {
     id: 'a', when: '30 2 * * MON-FRI', tz: 'Europe/Berlin', missed: 5, overlap: 'skip', jitterMs: 60_000, starts,
-    ends: ends.getTime(), payload: { a: 1 }, headers: { by: 'cron' }, priority: 3, maxAttempts: 4, expiresMs: 9_000
+    ends: ends.getTime(), payload: { a: 1 }, headers: { by: 'cron' }, priority: 3, maxAttempts: 4, expiresMs: 9_000,
+    key: 'tenant:7'
   }
   assert.equal(await queue.schedule(schedule), 'added')
   const { size, next, ...shown } = await queue.getSchedule('a')
   assert.deepEqual(shown, {
     id: 'a', when: '30 2 * * MON-FRI', tz: 'Europe/Berlin', missed: 5, overlap: 'skip', jitterMs: 60_000, starts, ends,
     paused: false, lateMs: 0, owner: null, fired: 0, skipped: 0, missedSlots: 0, lastTask: null, priority: 3,
-    maxAttempts: 4, expiresMs: 9_000
+    maxAttempts: 4, expiresMs: 9_000, key: 'tenant:7'
   })
   assert.ok(size > '{"a":1}'.length)
   assert.deepEqual([next], previewSchedule(schedule, new Date(), 1))
@@ -43,7 +44,8 @@ onEveryStore('what is not given has a default', async ({ client }) => {
   assert.ok(next instanceof Date && next > new Date())
   assert.deepEqual(shown, {
     id: 'a', when: '@daily', tz: 'UTC', missed: 'last', overlap: 'queue', jitterMs: 0, starts: null, ends: null, paused: false,
-    lateMs: 0, owner: null, fired: 0, skipped: 0, missedSlots: 0, lastTask: null, priority: 0, maxAttempts: 20, expiresMs: null
+    lateMs: 0, owner: null, fired: 0, skipped: 0, missedSlots: 0, lastTask: null, priority: 0, maxAttempts: 20, expiresMs: null,
+    key: null
   })
   assert.equal(await queue.schedule({ id: 'a', when: '@daily' }), 'kept')
 })

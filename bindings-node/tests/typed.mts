@@ -1,7 +1,7 @@
 // The types as an ES module sees them; compiled, never run.
 import stanchion, {
   Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, previewSchedule,
-  StanchionError, TaskKind, type Around, type Backoff, type DeadTasks, type Enqueued, type Holder, type KindHandler, type KindTaskOptions,
+  StanchionError, TaskKind, type Around, type Backoff, type DeadTasks, type Enqueued, type Gate, type Holder, type KeyInfo, type KindHandler, type KindTaskOptions,
   type Loss, type OnDuplicate, type Payload, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage,
   type Synced, type Task, type TaskCancelled, type TaskContext, type TaskEvent, type TaskFailure, type TaskInfo, type TaskResult,
   type TaskState, type Time, type Worker
@@ -168,6 +168,16 @@ export async function running(client: Client, signal: AbortSignal): Promise<void
   same<typeof result.outcome, 'done' | 'pending' | 'dead' | 'gone'>(true)
   same<typeof result.result, Buffer | null>(true)
   same<typeof result.version, bigint | null>(true)
+  await queue.configure({ maxRunning: null, rate: { count: 20, perMs: 1_000, burst: 5 }, keyConcurrency: 1, keyRate: null })
+  await queue.limitKey('tenant:7', { concurrency: 2, rate: { count: 1, perMs: 60_000 }, weight: 3 })
+  // @ts-expect-error a rate is an object
+  queue.limitKey('tenant:7', { rate: '20/s' })
+  const { keys } = await queue.listKeys()
+  same<typeof keys, KeyInfo[]>(true)
+  same<KeyInfo['opensInMs'], number | null>(true)
+  same<typeof claim.key, string | null>(true)
+  await claim.throttle(30_000)
+  same<Awaited<ReturnType<typeof queue.stats>>['gate'], Gate>(true)
   await queue.configure({ events: 10_000 })
   const { settings } = await queue.stats()
   same<typeof settings.events, number>(true)

@@ -86,6 +86,19 @@ impl Whole {
     }
 }
 
+/// A whole number from zero on, of 32 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Few(pub(crate) u32);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Few {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let Whole(count) = value.extract()?;
+        u32::try_from(count).map(Self).map_err(|_| wrong(&value, "must be below 2^32"))
+    }
+}
+
 /// Text without lone surrogates.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text(pub(crate) String);
@@ -174,8 +187,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for State {
             "scheduled" => TaskState::Scheduled,
             "ready" => TaskState::Ready,
             "claimed" => TaskState::Claimed,
+            "held" => TaskState::Held,
             "dead" => TaskState::Dead,
-            _ => return Err(wrong(&value, "must be scheduled, ready, claimed or dead")),
+            _ => return Err(wrong(&value, "must be scheduled, ready, claimed, held or dead")),
         }))
     }
 }

@@ -71,6 +71,11 @@ faces! {
         }
 
         #[getter]
+        fn key(&self) -> Option<&str> {
+            self.0.key()
+        }
+
+        #[getter]
         fn due(&self) -> f64 {
             wall(self.0.due())
         }
@@ -108,12 +113,17 @@ faces! {
             let verdict = self.0.returned(at_once(delay));
             verdict.map(Verdict::of).map_err(|error| raise(py, &error))
         }
+
+        fn throttled(&self, py: Python<'_>, time: Seconds) -> PyResult<Verdict> {
+            self.0.throttled(time.0).map(Verdict::of).map_err(|error| raise(py, &error))
+        }
     }
 
     verbs {
         fn nack(delay: Option<Seconds>, reason: Text) |claim| claim.nack(retry(delay), &reason.0);
         fn bury(reason: Text) |claim| claim.bury(&reason.0);
         fn put_back(delay: Option<Seconds>) |claim| claim.put_back(at_once(delay));
+        fn throttle(time: Seconds) |claim| claim.throttle(time.0);
         fn extend(lease: Seconds) |claim| claim.extend(lease.0);
         fn progress(progress: Data) |claim| claim.progress(&progress.0);
     }
@@ -208,7 +218,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Taken {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let problem = "must be what acked(), nacked(), buried() or returned() of a claim have made";
+        let problem =
+            "must be what acked(), nacked(), buried(), returned() or throttled() of a claim have made";
         let verdict = value.cast::<Verdict>().map_err(|_| wrong(&value, problem))?;
         let taken = verdict.get().0.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.map(Self).ok_or_else(|| invalid(value.py(), "the verdict was settled already"))

@@ -9,6 +9,7 @@ use crate::cached::CachedOptions;
 use crate::call::call;
 use crate::error::raise;
 use crate::faces::faces;
+use crate::limiter::{AioLimiter, Limiter, limit};
 use crate::lock::{AioLock, Lock};
 use crate::queue::{AioQueue, AioQueues, Queue, Queues};
 use crate::results::{IntoPython, object};
@@ -153,6 +154,19 @@ faces! {
             Lock(self.0.multi_lock(&texts(&names)))
         }
 
+        fn limiter(
+            &self,
+            py: Python<'_>,
+            name: Text,
+            kind: Text,
+            n: Whole,
+            per: Seconds,
+            burst: Option<Whole>,
+        ) -> PyResult<Limiter> {
+            let limit = limit(py, &kind, n, per, burst)?;
+            self.0.limiter(&name.0, limit).map(Limiter).map_err(|error| raise(py, &error))
+        }
+
         fn queue(&self, name: Text) -> Queue {
             Queue(self.0.queue(&name.0))
         }
@@ -187,6 +201,19 @@ faces! {
 
         fn multi_lock(&self, names: Vec<Text>) -> AioLock {
             AioLock(self.0.multi_lock(&texts(&names)))
+        }
+
+        fn limiter(
+            &self,
+            py: Python<'_>,
+            name: Text,
+            kind: Text,
+            n: Whole,
+            per: Seconds,
+            burst: Option<Whole>,
+        ) -> PyResult<AioLimiter> {
+            let limit = limit(py, &kind, n, per, burst)?;
+            self.0.limiter(&name.0, limit).map(AioLimiter).map_err(|error| raise(py, &error))
         }
 
         fn queue(&self, name: Text) -> AioQueue {

@@ -12,6 +12,8 @@ mod client;
 mod error;
 mod faces;
 mod lease;
+mod limiter;
+mod limits;
 mod lock;
 mod queue;
 mod results;
@@ -80,6 +82,8 @@ fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lock::LockOptions>()?;
     module.add_class::<lock::Lock>()?;
     module.add_class::<lock::AioLock>()?;
+    module.add_class::<limiter::Limiter>()?;
+    module.add_class::<limiter::AioLimiter>()?;
     module.add_class::<cached::CachedOptions>()?;
     module.add_class::<cached::Ticket>()?;
     module.add_class::<cached::AioTicket>()?;
@@ -88,6 +92,7 @@ fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<task::Task>()?;
     module.add_class::<task::ClaimOptions>()?;
     module.add_class::<task::DeadTasks>()?;
+    module.add_class::<limits::QueueConfig>()?;
     module.add_class::<schedule::Schedule>()?;
     module.add_class::<queue::Queue>()?;
     module.add_class::<queue::AioQueue>()?;

@@ -1,13 +1,14 @@
 //! Queues.
 
 use pyo3::prelude::*;
-use stanchion::{ListOptions, MAX_TTL, QueueConfig, Version, blocking};
+use stanchion::{ListOptions, MAX_TTL, Version, blocking};
 
-use crate::args::{Flag, Seconds, State, Text, Wall, Whole, span};
+use crate::args::{Few, Flag, Seconds, State, Text, Wall, Whole, span};
 use crate::bridge::Bridge;
 use crate::call::call;
 use crate::claim::{Delivered, Taken, taken};
 use crate::faces::faces;
+use crate::limits::{KeyLimits, QueueConfig, Rate};
 use crate::results::IntoPython;
 use crate::schedule::{Schedule, schedules};
 use crate::task::{ClaimOptions, DeadTasks, Task, tasks};
@@ -43,14 +44,7 @@ faces! {
         fn pause() |queue| queue.pause();
         fn resume() |queue| queue.resume();
         fn purge() |queue| queue.purge();
-        fn configure(
-            max_len: Option<(Option<Whole>,)>,
-            dead_max: Option<Whole>,
-            dead_age: Option<Seconds>,
-            dead_bytes: Option<Whole>,
-            intake: Option<Flag>,
-            events: Option<Whole>
-        ) |queue| queue.configure(settings(max_len, dead_max, dead_age, dead_bytes, intake, events));
+        fn configure(config: QueueConfig) |queue| queue.configure(config.0);
         fn schedule(schedule: Schedule) |queue| queue.schedule(schedule.0);
         fn sync_schedules(owner: Text, generation: Whole, items: Vec<Schedule>)
             |queue| queue.sync_schedules(&owner.0, generation.0, schedules(items));
@@ -61,6 +55,11 @@ faces! {
         fn resume_schedule(id: Text) |queue| queue.resume_schedule(&id.0);
         fn run_schedule(id: Text) |queue| queue.run_schedule(&id.0);
         fn remove_schedule(id: Text) |queue| queue.remove_schedule(&id.0);
+        fn limit_key(key: Text, concurrency: Option<Few>, rate: Option<Rate>, weight: Option<Few>)
+            |queue| queue.limit_key(&key.0, KeyLimits::core(KeyLimits::new(concurrency, rate, weight)));
+        fn get_key(key: Text) |queue| queue.get_key(&key.0);
+        fn list_keys(page: Option<Text>, max: Whole)
+            |queue| queue.list_keys(page.as_ref().map(|page| &*page.0), max.narrow(usize::MAX));
     }
 
     blocking {
@@ -138,35 +137,4 @@ fn listing(state: State, page: Option<Text>, max: Whole, prefix: Text, payloads:
         Some(page) => options.page(page.0),
         None => options,
     }
-}
-
-/// Of `max_len`, whether it is to be changed, too: `None` is a value.
-fn settings(
-    max_len: Option<(Option<Whole>,)>,
-    dead_max: Option<Whole>,
-    dead_age: Option<Seconds>,
-    dead_bytes: Option<Whole>,
-    intake: Option<Flag>,
-    events: Option<Whole>,
-) -> QueueConfig {
-    let mut settings = QueueConfig::new();
-    if let Some((max_len,)) = max_len {
-        settings = settings.max_len(max_len.map(|max_len| max_len.0));
-    }
-    if let Some(Whole(count)) = dead_max {
-        settings = settings.dead_max(count);
-    }
-    if let Some(age) = dead_age {
-        settings = settings.dead_age(age.0);
-    }
-    if let Some(Whole(bytes)) = dead_bytes {
-        settings = settings.dead_bytes(bytes);
-    }
-    if let Some(intake) = intake {
-        settings = settings.intake(intake.0);
-    }
-    if let Some(Whole(count)) = events {
-        settings = settings.events(count);
-    }
-    settings
 }

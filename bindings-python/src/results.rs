@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{BoundObject, IntoPyObject};
 use stanchion::{
-    Cancelled, Consumer, Enqueued, Error, EventPage, Holder, LeaseHandle, LockPage, Missed, Overlap,
-    QueuePage, QueueStats, Removed, Rescheduled, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced,
-    TaskEvent, TaskInfo, TaskPage, TaskResult, Waiter,
+    Cancelled, Consumer, Enqueued, Error, EventPage, Holder, KeyInfo, KeyPage, LeaseHandle, LockPage, Missed,
+    Overlap, QueuePage, QueueStats, Rate, Removed, Rescheduled, ScheduleInfo, ScheduleOutcome, SchedulePage,
+    Synced, TaskEvent, TaskInfo, TaskPage, TaskResult, Waiter,
 };
 
 use crate::error::raise;
@@ -241,6 +241,7 @@ impl IntoPython for TaskInfo {
         fields.set_item("failures", failures.collect::<Vec<_>>())?;
         fields.set_item("progress", PyBytes::new(py, &self.progress))?;
         fields.set_item("cancelled", self.cancelled)?;
+        fields.set_item("key", self.key)?;
         Ok(fields.into_any().unbind())
     }
 }
@@ -251,6 +252,11 @@ impl IntoPython for QueueStats {
         fields.set_item("scheduled", self.scheduled)?;
         fields.set_item("ready", self.ready)?;
         fields.set_item("claimed", self.claimed)?;
+        fields.set_item("held", self.held)?;
+        fields.set_item("keys_waiting", self.keys_waiting)?;
+        fields.set_item("next_key", self.next_key.map(|time| time.as_secs_f64()))?;
+        fields.set_item("gate", self.gate.name())?;
+        fields.set_item("opens_in", self.gate.opens().map(|time| time.as_secs_f64()))?;
         fields.set_item("dead", self.dead)?;
         fields.set_item("successors", self.successors)?;
         fields.set_item("paused", self.paused)?;
@@ -266,6 +272,10 @@ impl IntoPython for QueueStats {
         fields.set_item("dead_bytes", self.settings.dead_bytes)?;
         fields.set_item("intake", self.settings.intake)?;
         fields.set_item("events", self.settings.events)?;
+        fields.set_item("max_running", self.settings.max_running)?;
+        fields.set_item("rate", self.settings.rate.map(rate))?;
+        fields.set_item("key_concurrency", self.settings.key_concurrency)?;
+        fields.set_item("key_rate", self.settings.key_rate.map(rate))?;
         fields.set_item("schedules", self.schedules)?;
         fields.set_item("schedules_late", self.schedules_late.as_secs_f64())?;
         Ok(fields.into_any().unbind())
@@ -328,6 +338,27 @@ impl IntoPython for ScheduleInfo {
         fields.set_item("max_attempts", self.max_attempts)?;
         fields.set_item("expires", self.expires.map(|time| time.as_secs_f64()))?;
         fields.set_item("size", self.size)?;
+        fields.set_item("key", self.key)?;
         Ok(fields.into_any().unbind())
+    }
+}
+
+/// Count, seconds and burst.
+fn rate(rate: Rate) -> (u32, f64, u32) {
+    (rate.count, rate.per.as_secs_f64(), rate.burst)
+}
+
+/// The last is what it has of its own: concurrency, rate and weight.
+impl IntoPython for KeyInfo {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let opens_in = self.opens_in.map(|time| time.as_secs_f64());
+        let own = self.limits.map(|own| (own.concurrency, own.rate.map(rate), own.weight));
+        object(py, (self.key, self.running, self.in_line, self.held, opens_in, own))
+    }
+}
+
+impl IntoPython for KeyPage {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.keys.into_python(py)?, self.next))
     }
 }

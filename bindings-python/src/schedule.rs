@@ -18,7 +18,7 @@ pub(crate) struct Schedule(pub(crate) stanchion::Schedule);
 #[pymethods]
 impl Schedule {
     #[new]
-    #[pyo3(signature = (id, when, payload, *, tz, missed, overlap, paused, jitter=None, starts=None, ends=None, headers=None, priority=None, max_attempts=None, expires=None))]
+    #[pyo3(signature = (id, when, payload, *, tz, missed, overlap, paused, jitter=None, starts=None, ends=None, headers=None, priority=None, max_attempts=None, expires=None, key=None))]
     #[allow(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         py: Python<'_>,
@@ -36,6 +36,7 @@ impl Schedule {
         priority: Option<Whole>,
         max_attempts: Option<Whole>,
         expires: Option<Seconds>,
+        key: Option<Text>,
     ) -> PyResult<Self> {
         let mut schedule = stanchion::Schedule::new(id.0, when.0).payload(payload.as_bytes());
         schedule = schedule.tz(tz.0).missed(missed.0).overlap(overlap.0).paused(paused.0);
@@ -61,6 +62,9 @@ impl Schedule {
         }
         if let Some(expires) = expires {
             schedule = schedule.expires(expires.0);
+        }
+        if let Some(key) = key {
+            schedule = schedule.key(key.0);
         }
         Ok(Self(schedule))
     }

@@ -17,7 +17,7 @@ pub(crate) struct Task(pub(crate) stanchion::Task);
 #[pymethods]
 impl Task {
     #[new]
-    #[pyo3(signature = (id, payload, *, headers=None, delay=None, due=None, priority=None, max_attempts=None, expires=None, on_duplicate=None, kind=None, timeout=None, backoff=None, keep_result=None))]
+    #[pyo3(signature = (id, payload, *, headers=None, delay=None, due=None, priority=None, max_attempts=None, expires=None, on_duplicate=None, kind=None, timeout=None, backoff=None, keep_result=None, key=None))]
     #[allow(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         py: Python<'_>,
@@ -34,6 +34,7 @@ impl Task {
         timeout: Option<Seconds>,
         backoff: Option<Backoff>,
         keep_result: Option<Seconds>,
+        key: Option<Text>,
     ) -> PyResult<Self> {
         let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
         task = task.payload(payload.as_bytes());
@@ -77,6 +78,9 @@ impl Task {
         }
         if let Some(keep_result) = keep_result {
             task = task.keep_result(keep_result.0);
+        }
+        if let Some(key) = key {
+            task = task.key(key.0);
         }
         Ok(Self(task))
     }

@@ -34,7 +34,9 @@ def calls(client, wait):
            for name, policy in policies.items()},
         "lease": lambda bad: queue.claim(lease=bad), "claim wait": lambda bad: queue.claim(wait=bad),
         "max_run": lambda bad: queue.claim(max_run=bad), "claim extend": claim.extend,
-        "nack": lambda bad: claim.nack(bad), "dead_age": lambda bad: queue.configure(dead_age=bad),
+        "nack": lambda bad: claim.nack(bad), "throttle": claim.throttle, "throttled": claim.throttled,
+        "per": lambda bad: queue.configure(rate=stanchion.Rate(1, bad)),
+        "per of a key": lambda bad: queue.limit_key("k", rate=stanchion.Rate(1, bad)), "dead_age": lambda bad: queue.configure(dead_age=bad),
         "older_than": lambda bad: queue.remove_dead(older_than=bad),
         "jitter": lambda bad: queue.schedule("x", "@daily", jitter=bad),
         "schedule expires": lambda bad: queue.schedule("x", "@daily", expires=bad),
@@ -62,6 +64,13 @@ def calls(client, wait):
         "page of schedules": lambda bad: queue.list_schedules(bad),
         "max_len": lambda bad: queue.configure(max_len=bad), "dead_max": lambda bad: queue.configure(dead_max=bad),
         "dead_bytes": lambda bad: queue.configure(dead_bytes=bad), "events": lambda bad: queue.configure(events=bad),
+        "max_running": lambda bad: queue.configure(max_running=bad),
+        "key_concurrency": lambda bad: queue.configure(key_concurrency=bad),
+        "key_rate": lambda bad: queue.configure(key_rate=stanchion.Rate(bad, 1)),
+        "burst": lambda bad: queue.configure(rate=stanchion.Rate(1, 1, bad)),
+        "own concurrency": lambda bad: queue.limit_key("k", concurrency=bad),
+        "weight": lambda bad: queue.limit_key("k", weight=bad), "list_keys": lambda bad: queue.list_keys(max=bad),
+        "page of keys": lambda bad: queue.list_keys(bad),
         "after": lambda bad: first(queue.events(after=bad)), "locks": client.locks,
         "queue_names": client.queue_names, "concurrency": lambda bad: queue.worker(print, concurrency=bad),
     }
@@ -248,7 +257,7 @@ def test_strange_names_are_names_of_their_own(client):
 
 @pytest.mark.parametrize("wrong", [
     lambda q: q.enqueue_many("abc"), lambda q: q.enqueue_many(7), lambda q: q.enqueue_many([7]),
-    lambda q: q.enqueue_many([("a", b"", *[None] * 11, "one too many")]),
+    lambda q: q.enqueue_many([("a", b"", *[None] * 12, "one too many")]),
     lambda q: q.enqueue_many([{"name": "a"}]), lambda q: q.enqueue("a", headers=7), lambda q: q.enqueue("a", headers=["x"]),
     lambda q: q.enqueue("a", headers={"a": "\ud800"}), lambda q: q.enqueue("a", payload={1, 2}), lambda q: q.kick(1.5),
     lambda q: q.list("nowhere"), lambda q: q.settle("abc"), lambda q: q.settle([object()]),

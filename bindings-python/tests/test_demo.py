@@ -1,6 +1,8 @@
-"""The Python part of `make demo`: buyers in Python beside those in Rust, in one sale, and a worker that writes too late."""
+"""The Python part of `make demo`: buyers in Python beside those in Rust, in one sale, and a worker that writes too late; and two
+tenants of one queue."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +21,7 @@ def examples():
     # Of the whole workspace, as the other tests: with other features everything would be built again.
     subprocess.run(
         ["cargo", "build", "--quiet", "--locked", "--workspace", "--example", "flash_sale", "--example", "late_write",
-         "--target-dir", TARGET],
+         "--example", "tenants", "--target-dir", TARGET],
         cwd=ROOT, check=True, timeout=600)
     return TARGET / "debug" / "examples"
 
@@ -64,6 +66,16 @@ def test_buyers_that_do_not_lock_break_the_promise(flash_sale, tmp_path):
 def test_buyers_that_cannot_start_fail_the_demo(flash_sale):
     done = hold(flash_sale, None, sys.executable, "-c", "raise SystemExit('no')")
     assert done.returncode == 1 and "a process could not start" in done.stderr
+
+
+@pytest.mark.parametrize("store", ["embedded", "redis"])
+def test_a_flood_holds_up_the_other_tenant_only_without_keys(examples, store, request):
+    url = request.getfixturevalue("redis_url") if store == "redis" else None
+    done = run(examples / "tenants", url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    before = dict(re.findall(r"^  (with\w*) keys .* (\d+)$", done.stdout, re.M))
+    assert before["without"] == "2000" and int(before["with"]) <= 20
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("language", ["Python", "Rust"])

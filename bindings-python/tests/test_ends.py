@@ -94,6 +94,28 @@ ready.wait()
 """
 
 
+def test_a_client_that_is_opened_at_the_end_keeps_no_lease_from_its_release(shared_url):
+    done = python("""
+import sys, weakref, stanchion
+from stanchion import _exit
+class Opened(weakref.WeakSet):
+    disturbed = False
+    def __iter__(self):
+        for one in super().__iter__():
+            yield one
+            if not self.disturbed:
+                # As if another thread had opened one: what a set says then.
+                self.disturbed = True
+                raise RuntimeError("Set changed size during iteration")
+_exit._clients = Opened()
+client = stanchion.connect(sys.argv[1])
+lease = client.lock("held at the end").acquire(ttl=600)
+""", shared_url)
+    assert (done.returncode, done.stderr) == (0, "")
+    with stanchion.connect(shared_url) as client:
+        assert not client.lock("held at the end").locked()
+
+
 def test_event_loops_of_daemon_threads_do_not_abort_the_program(shared_url):
     # Their threads end wherever they ask for the GIL next: often while sockets are taken up, or results given out.
     for _ in range(10):

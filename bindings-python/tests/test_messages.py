@@ -37,9 +37,9 @@ WRONG = {
     lambda client: client.queue("q").get("x" * 99 + "\ud800"): "get(): id must be a text that UTF-8 can encode, not str",
     lambda client: client.queue("q").pop(1.5): "pop(): n must be a whole number from 0 on, not float 1.5",
     lambda client: client.queue("q").list("nowhere"):
-        "list(): state must be scheduled, ready, claimed or dead, not str 'nowhere'",
+        "list(): state must be scheduled, ready, claimed, held or dead, not str 'nowhere'",
     lambda client: client.queue("q").settle([7]):
-        "settle(): verdicts must be what acked(), nacked(), buried() or returned() of a claim have made, not int 7",
+        "settle(): verdicts must be what acked(), nacked(), buried(), returned() or throttled() of a claim have made, not int 7",
     lambda client: client.queue("q").enqueue("a", due="now"):
         "enqueue(): due must be a datetime or a number of seconds since 1970, not str 'now'",
     lambda client: client.queue("q").enqueue("a", priority=-1):
@@ -108,9 +108,9 @@ TASKS = {
     lambda queue: queue.enqueue_many("ab"): "enqueue_many(): items must be a list of tasks, not str 'ab'",
     lambda queue: queue.enqueue_many([7]):
         "enqueue_many(): items must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields, not int 7",
-    lambda queue: queue.enqueue_many([tuple(range(14))]):
+    lambda queue: queue.enqueue_many([tuple(range(15))]):
         "enqueue_many(): items must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields, not tuple "
-        "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)",
+        "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)",
     lambda queue: queue.enqueue_many([{"id": "a", "name": 1}]): "enqueue_many(): a task has no 'name'",
     lambda queue: queue.enqueue_many([{"id": "a", "countdown": 5}]): "enqueue_many(): a task has no 'countdown': say delay=5",
     lambda queue: queue.enqueue_many([{"id": "a", "payload": {1}}]):

@@ -22,7 +22,7 @@ TABLES = {
     "Claims": (stanchion.Queue.claim, "ClaimOptions", "queue.ts:ClaimOptions", "claim_options", "Queue.php:claim"),
     "Workers": (stanchion.Queue.worker, "Worker", "working.ts:WorkerOptions", "worker_options", "Queue.php:work"),
     "Queues": (
-        stanchion.Queue.configure, "QueueConfig", "queue.ts:QueueConfig", "queue_config", "Internal/Managing.php:configure"),
+        stanchion.Queue.configure, "QueueConfig", "limits.ts:QueueConfig", "queue_config", "Internal/Managing.php:configure"),
 }
 # Arguments that are no options, and what only one language has or calls otherwise.
 APART = {

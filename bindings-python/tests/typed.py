@@ -96,6 +96,22 @@ def events(queue: stanchion.Queue) -> None:
     print(next(watched))
 
 
+def keys(queue: stanchion.Queue) -> None:
+    queue.enqueue("a", key="tenant:7")
+    queue.configure(max_running=None, rate=stanchion.Rate(20, timedelta(seconds=1), burst=5), key_concurrency=1, key_rate=None)
+    queue.limit_key("tenant:7", concurrency=2, rate=stanchion.Rate(1, 60), weight=3)
+    queue.limit_key("tenant:7", rate="20/s")  # type: ignore[arg-type]
+    for info in queue.list_keys():
+        limits: Optional[stanchion.KeyLimits] = info.limits
+        opens: Optional[float] = info.opens_in
+        print(info.key, info.running + info.in_line + info.held, opens, limits and limits.weight)
+    gate: stanchion.Gate = queue.stats().gate
+    for claim in queue.claim():
+        key: Optional[str] = claim.key
+        claim.throttle(timedelta(seconds=30))
+        print(gate, key, queue.settle([claim.throttled(1)]))
+
+
 def functions(queue: stanchion.Queue) -> None:
     @queue.task("send", timeout=timedelta(minutes=1), backoff=stanchion.Exponential(1))
     def send(user: int, template: str = "plain") -> Dict[str, int]:

@@ -99,6 +99,9 @@ pub fn with_options(order: &EnqueueOrder, task: Task) -> Task {
     if let Some(keep_result) = order.keep_result {
         task = task.keep_result(keep_result);
     }
+    if let Some(key) = &order.key {
+        task = task.key(key);
+    }
     order.headers.iter().fold(task, |task, (name, value)| task.header(name, value))
 }
 

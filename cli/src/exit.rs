@@ -32,7 +32,10 @@ pub const SIGNAL_BASE: i32 = 128;
 /// Every code with its meaning.
 pub const TABLE: [(&str, &str); 13] = [
     ("0", "done; `run`: CMD exited with 0; `work`: ended as asked, however the tasks ended"),
-    ("1", "the lock is busy (--conflict-exit-code changes this); `queues result`: the task is not done yet"),
+    (
+        "1",
+        "the lock is busy, or the limit is used up (--conflict-exit-code changes this); `queues result`: the task is not done yet",
+    ),
     ("2", "wrong usage, or an argument or URL that is not allowed; nothing was done"),
     ("3", "the lease was lost: CMD was stopped, or exited with 0 after the loss"),
     ("4", "the store could not be reached, or did not answer in time"),
@@ -45,18 +48,18 @@ pub const TABLE: [(&str, &str); 13] = [
     ("7", "an error of the operating system, or a defect in stanchion"),
     ("8", "`enqueue`: the queue is at its limit: some tasks were not accepted"),
     ("9", "`queues`: there is no such task, or it has another version; nothing was changed for it"),
-    ("126", "`run`, `work`: CMD cannot be executed"),
-    ("127", "`run`, `work`: CMD was not found"),
+    ("126", "`run`, `limit`, `work`: CMD cannot be executed"),
+    ("127", "`run`, `limit`, `work`: CMD was not found"),
     (
         "128+n",
-        "`run`: CMD was ended by signal n, or stanchion was while it waited for the lock; `work`: signal n \
+        "`run`: CMD was ended by signal n, or stanchion was while it waited for the lock (`limit`: for its turn); `work`: signal n \
          came a second time, and the commands were killed; `enqueue --lines`: signal n came, and what was read was \
          sent; `queues events --follow`: signal n ended it",
     ),
 ];
 
 /// What a reader has to know besides the table.
-pub const REMARK: &str = "Any other code of `run` is CMD's own, and CMD may use the same numbers. If CMD fails \
+pub const REMARK: &str = "Any other code of `run` and `limit` is CMD's own, and CMD may use the same numbers. If CMD fails \
                           by itself, its code is passed on even if the lease was lost as well.";
 
 /// The table as the help shows it.

@@ -11,6 +11,7 @@ mod doctor;
 mod enqueue;
 mod exit;
 mod failure;
+mod limit;
 mod lines;
 mod locks;
 mod metrics;
@@ -53,6 +54,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failure> {
     match verb {
         Verb::Run(order) => run::run(order, globals, report),
+        Verb::Limit(order) => limit::limit(order, globals, report),
         Verb::Locks(verb) => locks::perform(verb, globals, report),
         Verb::Enqueue(order) => enqueue::enqueue(order, globals, report),
         Verb::Work(order) => work::work(order, globals, report),

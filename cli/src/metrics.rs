@@ -128,6 +128,7 @@ impl Gauges {
             ("ready", stats.ready),
             ("scheduled", stats.scheduled),
             ("claimed", stats.claimed),
+            ("held", stats.held),
             ("successor", stats.successors),
             ("dead", stats.dead),
         ];

@@ -3,13 +3,17 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
-use stanchion::{Backoff, Missed, OnDuplicate};
+use stanchion::{Backoff, Missed, OnDuplicate, Rate};
 
 use crate::seconds::seconds;
 
 /// A number, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(pub Option<u64>);
+
+/// A rate, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit(pub Option<Rate>);
 
 /// How many tasks one request may concern.
 pub fn count(text: &str) -> Result<usize, String> {
@@ -83,6 +87,53 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     }
 }
 
+/// A number from one on, or `none`.
+pub fn most(text: &str) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit(None)),
+        "0" => Err("with 0 nothing would run; to stop the workers, use `stanchion queues pause`".into()),
+        _ => text.parse().map(|limit| Limit(Some(limit))).map_err(|_| "not a number or none".into()),
+    }
+}
+
+/// As [`most`], of 32 bits.
+pub fn small_most(text: &str) -> Result<Limit, String> {
+    most(text).and_then(|limit| match limit.0.is_none_or(|most| u32::try_from(most).is_ok()) {
+        true => Ok(limit),
+        false => Err("not below 2^32".into()),
+    })
+}
+
+/// So many per time, such as 20/s, 100/10m or 1/500ms.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    let told = text.split_once('/').and_then(|(count, per)| Some((count.parse().ok()?, period(per)?)));
+    let (count, per) = told.ok_or_else(|| "not N/TIME such as 20/s, 100/10m, 5/1h or 1/500ms".to_owned())?;
+    Ok(Rate::new(count, per))
+}
+
+/// A rate or `none`.
+pub fn rate_limit(text: &str) -> Result<RateLimit, String> {
+    match text {
+        "none" => Ok(RateLimit(None)),
+        _ => rate(text).map(|rate| RateLimit(Some(rate))).map_err(|problem| format!("{problem}, or none")),
+    }
+}
+
+/// A number of units, or one.
+fn period(text: &str) -> Option<Duration> {
+    let unit = text.find(|letter: char| !letter.is_ascii_digit())?;
+    let count: u64 = if unit == 0 { 1 } else { text[..unit].parse().ok()? };
+    let millis: u64 = match &text[unit..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    count.checked_mul(millis).map(Duration::from_millis)
+}
+
 /// `on` or `off`.
 pub fn switch(text: &str) -> Result<bool, String> {
     match text {
@@ -135,6 +186,30 @@ mod tests {
         for text in ["", "all", "all:", "all:-1", "none"] {
             assert!(missed(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn rates_have_units() {
+        let of = |count, millis| Ok(Rate::new(count, Duration::from_millis(millis)));
+        assert_eq!((rate("20/s"), rate("100/10m")), (of(20, 1_000), of(100, 600_000)));
+        assert_eq!((rate("1/500ms"), rate("3/2d")), (of(1, 500), of(3, 172_800_000)));
+        assert_eq!(rate_limit("none"), Ok(RateLimit(None)));
+        for text in [
+            "",
+            "20",
+            "/s",
+            "20/",
+            "20/10",
+            "20/x",
+            "-1/s",
+            "1.5/s",
+            "20/s/s",
+            "20/-1s",
+            "1/99999999999999999d",
+        ] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+        assert!(most("0").is_err() && most("none") == Ok(Limit(None)) && small_most("4294967296").is_err());
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Report {
 
     /// Tells an error.
     pub fn failure(&self, failure: &Failure) {
-        if self.quiet && failure.kind == "LockTimeout" {
+        if self.quiet && ["LockTimeout", "Limited"].contains(&failure.kind) {
             return;
         }
         let message = one_line(&failure.message());

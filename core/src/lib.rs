@@ -53,6 +53,7 @@ mod base;
 mod cached;
 mod driver;
 mod lease;
+mod limiter;
 mod queue;
 mod session;
 #[cfg(all(test, feature = "redis"))]
@@ -72,7 +73,7 @@ pub use base::{name, wake};
 
 pub use api::blocking;
 
-pub use api::asynchronous::{Begun, Claim, Client, Lease, Lock, Queue, Queues, RwLock, Ticket};
+pub use api::asynchronous::{Begun, Claim, Client, Lease, Limiter, Lock, Queue, Queues, RwLock, Ticket};
 pub use api::listing::{LockPage, QueuePage};
 pub use api::worker::{DEFAULT_GRACE, Worker, WorkerEvent, WorkerReport};
 pub use base::clock::ManualClock;
@@ -89,14 +90,17 @@ pub use lease::holder::Holder;
 pub use lease::lease_handle::LeaseHandle;
 pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
+pub use limiter::limit::Limit;
+pub use limiter::taking::Taken;
 pub use protocol::{
-    Cancelled, DEFAULT_MAX_ATTEMPTS, Happened, HeldAs, Missed, OnDuplicate, Outcome, Overlap, QueueSettings,
-    QueueStats, Removed, ScheduleOutcome, TaskState,
+    Cancelled, DEFAULT_MAX_ATTEMPTS, Gate, Happened, HeldAs, LimitKind, Missed, OnDuplicate, Outcome,
+    Overlap, QueueSettings, QueueStats, Rate, Removed, ScheduleOutcome, TaskState,
 };
 pub use queue::claim_calls::Verdict;
 pub use queue::consumer::{ClaimedBy, Consumer};
 pub use queue::dead_tasks::DeadTasks;
 pub use queue::delivery::Retry;
+pub use queue::key_limits::{KeyInfo, KeyLimits, KeyPage};
 pub use queue::queue_calls::Rescheduled;
 pub use queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 pub use queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};

@@ -20,6 +20,7 @@ mod disk;
 mod failover;
 mod hand_over;
 mod kinds;
+mod limiter;
 mod once;
 mod pair;
 mod queue;
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 34] = [
+    let sections: [(&str, Section<'_>); 40] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
@@ -91,6 +92,9 @@ fn main() -> ExitCode {
         ("sqlite-kinds", &|report| kinds::pairs(&file, "sqlite", report)),
         ("cached-hit", &|report| cached::hits(&server, report)),
         ("cached", &|report| cached::stampede(&server, report)),
+        ("limiter", &|report| limiter::tries(&server, report)),
+        ("takers", &|report| limiter::takers(&redis, "redis", report)),
+        ("sqlite-takers", &|report| limiter::takers(&file, "sqlite", report)),
         ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
         ("hand-over", &|report| hand_over::redis(&server, report)),
         ("sqlite-hand-over", &|report| hand_over::sqlite(&file, report)),
@@ -104,6 +108,8 @@ fn main() -> ExitCode {
         ("queue-crash", &|report| queue::crash(&redis, "redis", report)),
         ("queue-depth", &|report| queue::depth(&redis, "redis", report)),
         ("queue-memory", &|report| queue::memory(&server, report)),
+        ("keys", &|report| queue::keys(&redis, "redis", report)),
+        ("keys-memory", &|report| queue::keys_memory(&server, report)),
         ("queue-bytes", &|report| queue::expired(&server, report)),
         ("schedules", &|report| queue::schedules(&server, report)),
         ("sqlite-disk", &|report| disk::disk(&file, report)),
@@ -112,6 +118,7 @@ fn main() -> ExitCode {
         ("sqlite-queue-drain", &|report| queue::drain(&file, None, "sqlite", report)),
         ("sqlite-queue-latency", &|report| queue::latency(&file, None, "sqlite", report)),
         ("sqlite-results", &|report| queue::results(&file, None, "sqlite", report)),
+        ("sqlite-keys", &|report| queue::keys(&file, "sqlite", report)),
         ("sqlite-queue-crash", &|report| queue::crash(&file, "sqlite", report)),
         ("sqlite-queue-depth", &|report| queue::depth(&file, "sqlite", report)),
     ];

@@ -81,9 +81,11 @@ macro_rules! plain {
 }
 
 mod cached;
+mod limiter;
 mod queue;
 
 pub use cached::{AnyBegun, AnyTicket};
+pub use limiter::AnyLimiter;
 pub use queue::{AnyClaim, AnyQueue, AnyQueues, AnyWorker, Stop};
 
 /// A client of either face.

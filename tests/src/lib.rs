@@ -15,6 +15,7 @@ pub mod redis_server;
 pub mod resource;
 pub mod sentinel;
 pub mod stores;
+pub mod timed;
 pub mod verbs;
 pub mod wait;
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 use redis::{FromRedisValue, RedisResult};
@@ -27,6 +28,8 @@ const FAILOVERS: usize = 4;
 const TLS_PORT: &str = "@TLS_PORT";
 /// After so long a silent master counts as down.
 const DOWN_AFTER_MS: u32 = 1_000;
+/// A Sentinel that stood still for two seconds acts on nothing for so long; by itself for 30 s each time.
+const TILT_MS: &str = "1000";
 
 /// A master, its replicas, and Sentinels that watch them.
 #[derive(Debug)]
@@ -207,6 +210,8 @@ impl Sentinel {
             let ended = sentinel.child.try_wait().expect("the Sentinel is our child").is_some();
             (answers || ended).then_some(!ended)
         });
+        // Older ones cannot be told so, nor one that wants a password: those are not asked to fail over.
+        let _ = sentinel.ask::<String>(&["SENTINEL", "DEBUG", "TILT-PERIOD", TILT_MS]);
         runs.then_some(sentinel)
     }
 
@@ -223,6 +228,10 @@ impl Sentinel {
 
 impl Drop for Sentinel {
     fn drop(&mut self) {
+        if thread::panicking() {
+            let log = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+            println!("the Sentinel at port {}:\n{log}", self.port);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.dir);

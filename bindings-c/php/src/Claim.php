@@ -27,6 +27,7 @@ final class Claim
     private const NACK = 2;
     private const BURY = 3;
     private const PUT_BACK = 4;
+    private const THROTTLE = 5;
 
     private readonly string $id;
     private readonly string $queue;
@@ -34,6 +35,7 @@ final class Claim
     /** @var array<string, string> */
     private readonly array $headers;
     private readonly ?string $kind;
+    private readonly ?string $key;
     private readonly int $attempt;
     private readonly int $maxAttempts;
     private readonly int $receipt;
@@ -55,6 +57,7 @@ final class Claim
         $this->payload = $native->bytes($info->payload, $info->payload_len);
         $this->headers = $native->headers($info);
         $this->kind = $native->maybeText($info->kind);
+        $this->key = $native->maybeText($info->key);
         $this->attempt = $info->attempt;
         $this->maxAttempts = $info->max_attempts;
         $this->receipt = $info->receipt;
@@ -119,6 +122,12 @@ final class Claim
     public function kind(): ?string
     {
         return $this->kind;
+    }
+
+    /** The task's key; null if it has none. */
+    public function key(): ?string
+    {
+        return $this->key;
     }
 
     /** Counts deliveries from one. */
@@ -249,6 +258,19 @@ final class Claim
     }
 
     /**
+     * Not tried, because whoever it calls has had enough (a 429, `Retry-After`): the task goes back to its place
+     * without counting an attempt, and nothing more of its key is given out for so long; if it has no key, nothing of
+     * the queue. A later throttle makes that longer, never shorter.
+     *
+     * @param int|float $time in seconds
+     * @throws StaleReceipt
+     */
+    public function throttle(mixed $time): void
+    {
+        Native::get()->call('stanchion_claim_throttle', $this->handle, Times::needed('time', $time));
+    }
+
+    /**
      * Prolongs the lease to at least `$lease` from now; never shortens it.
      *
      * @param int|float $lease in seconds
@@ -288,6 +310,16 @@ final class Claim
     public function returned(mixed $delay = null): Verdict
     {
         return new Verdict($this, self::PUT_BACK, Times::span('delay', $delay));
+    }
+
+    /**
+     * The verdict "not tried, and nothing more of its key for so long", for Queue::settle().
+     *
+     * @param int|float $time as in throttle()
+     */
+    public function throttled(mixed $time): Verdict
+    {
+        return new Verdict($this, self::THROTTLE, Times::needed('time', $time));
     }
 
     /** @internal */

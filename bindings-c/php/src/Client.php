@@ -252,6 +252,27 @@ final class Client
         Native::get()->call('stanchion_invalidate', $this->handle, $name, strlen($name));
     }
 
+    /**
+     * The limiter with this name: `n` in `per` seconds, for all who use it. The limit is code of its callers, and
+     * travels with each call: all should give the same. For "so many at the same time" there is semaphore(). No I/O;
+     * a limit that cannot be is refused by the first take.
+     *
+     * @param int $n 1 to 1,000,000, of a sliding window 10,000; no more than one per microsecond
+     * @param int|float $per in seconds: 0.001 to 365 days
+     * @param ?int $burst of LimitKind::Gcra, how many may come at once after a calm time (1)
+     */
+    public function limiter(
+        string $name,
+        int $n,
+        mixed $per,
+        ?int $burst = null,
+        LimitKind $kind = LimitKind::Gcra,
+    ): Limiter {
+        $perMicros = Times::needed('per', $per) * 1000;
+        $n = Arguments::number('n', $n, 0);
+        return new Limiter($this, $name, $n, $perMicros, Arguments::number('burst', $burst, 0), $kind);
+    }
+
     /** The queue with this name. No I/O. */
     public function queue(string $name): Queue
     {

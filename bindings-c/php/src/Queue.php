@@ -12,6 +12,7 @@ use Stanchion\Internal\Answers;
 use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Claiming;
 use Stanchion\Internal\Events;
+use Stanchion\Internal\Keys;
 use Stanchion\Internal\Kinds;
 use Stanchion\Internal\Looking;
 use Stanchion\Internal\Managing;
@@ -24,6 +25,7 @@ use Stanchion\Internal\Verdicts;
 final class Queue implements \Countable
 {
     use Events;
+    use Keys;
     use Kinds;
     use Looking;
     use Managing;
@@ -77,6 +79,7 @@ final class Queue implements \Countable
         mixed $timeout = null,
         array|Exponential|null $backoff = null,
         mixed $keepResult = null,
+        ?string $key = null,
     ): Enqueued {
         $native = Native::get();
         $task = new Task(
@@ -93,6 +96,7 @@ final class Queue implements \Countable
             $timeout,
             $backoff,
             $keepResult,
+            $key,
         );
         $records = new TaskRecords($native, [$task]);
         $record = $native->record('stanchion_enqueued');

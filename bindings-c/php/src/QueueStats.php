@@ -51,13 +51,31 @@ final class QueueStats
         public readonly float $schedulesLate,
         /** Events kept at most, for Queue::events(); 0: none. */
         public readonly int $events,
+        /** Tasks that run at once at most; null: no limit. */
+        public readonly ?int $maxRunning,
+        /** Deliveries per time; null: no limit. */
+        public readonly ?Rate $rate,
+        /** Tasks of each key that are in line and running at most; null: no limit. */
+        public readonly ?int $keyConcurrency,
+        /** Deliveries of each key per time; null: no limit. */
+        public readonly ?Rate $keyRate,
+        /** Due, and held by the limits of their keys. */
+        public readonly int $held,
+        /** How many keys wait for a time, by their rate or a throttle. */
+        public readonly int $keysWaiting,
+        /** In how many seconds the first of them may go on; null if none waits. */
+        public readonly ?float $nextKey,
+        /** What keeps the queue from giving out tasks that are ready. */
+        public readonly Gate $gate,
+        /** Of Gate::Rate and Gate::Throttled, in how many seconds it opens; null otherwise. */
+        public readonly ?float $opensIn,
     ) {
     }
 
     /** All tasks that are not dead. */
     public function live(): int
     {
-        return $this->scheduled + $this->ready + $this->claimed + $this->successors;
+        return $this->scheduled + $this->ready + $this->claimed + $this->held + $this->successors;
     }
 
     /** @internal */
@@ -84,6 +102,15 @@ final class QueueStats
             $record->schedules,
             Times::seconds($record->schedules_late_ms),
             $record->events,
+            $record->max_running < 0 ? null : $record->max_running,
+            Rate::fromNative($record->rate),
+            $record->key_concurrency < 0 ? null : $record->key_concurrency,
+            Rate::fromNative($record->key_rate),
+            $record->held,
+            $record->keys_waiting,
+            Times::maybeSeconds($record->next_key_ms),
+            Gate::fromNative($record->gate),
+            Times::maybeSeconds($record->opens_in_ms),
         );
     }
 }

@@ -34,6 +34,7 @@ final class Schedule
      * @param ?int $priority 0 to 255, higher ones first (0)
      * @param ?int $maxAttempts after so many deliveries without success a task is dead (20: about two days)
      * @param int|float|null $expires do not deliver a task later than so many seconds after it was made (never)
+     * @param ?string $key of each of its tasks (none)
      */
     public function __construct(
         public readonly string $id,
@@ -50,6 +51,7 @@ final class Schedule
         public readonly ?int $priority = null,
         public readonly ?int $maxAttempts = null,
         public readonly mixed $expires = null,
+        public readonly ?string $key = null,
     ) {
     }
 

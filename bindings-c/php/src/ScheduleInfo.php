@@ -49,6 +49,8 @@ final class ScheduleInfo
         public readonly ?float $expires,
         /** Bytes of its tasks' payload and headers, as stored. */
         public readonly int $size,
+        /** Of its tasks; null if they have none. */
+        public readonly ?string $key,
     ) {
     }
 
@@ -99,6 +101,7 @@ final class ScheduleInfo
             $record->max_attempts,
             Times::maybeSeconds($record->expires_ms),
             $record->size,
+            $native->maybeText($record->key),
         );
     }
 }

@@ -35,6 +35,7 @@ final class Scheduled
         public readonly ?int $priority = null,
         public readonly ?int $maxAttempts = null,
         public readonly mixed $expires = null,
+        public readonly ?string $key = null,
     ) {
     }
 

@@ -23,6 +23,10 @@ final class Task
      * @param array<int|float>|Exponential|null $backoff how many seconds it waits after each failed attempt (see
      *     Claim::nack())
      * @param int|float|null $keepResult for how many seconds what its run gives with ack() is kept (3600)
+     * @param ?string $key whose task it is, such as `tenant:7`, 1 to 512 bytes without control characters: tasks with a
+     *     key in common share the limits that the queue gives each key, see Queue::configure(), and keys share the
+     *     queue alike: one with a million tasks does not hold up another with ten. Without any limit one task of each
+     *     key stands in line, and the next one when that is delivered (none)
      */
     public function __construct(
         public readonly ?string $id = null,
@@ -38,6 +42,7 @@ final class Task
         public readonly mixed $timeout = null,
         public readonly array|Exponential|null $backoff = null,
         public readonly mixed $keepResult = null,
+        public readonly ?string $key = null,
     ) {
     }
 }

@@ -56,6 +56,8 @@ final class TaskInfo
         public readonly string $progress,
         /** Whether it was cancelled while it runs: this run is its last. */
         public readonly bool $cancelled,
+        /** Its key; null if it has none. */
+        public readonly ?string $key,
     ) {
     }
 
@@ -118,6 +120,7 @@ final class TaskInfo
             $failures,
             $native->bytes($record->progress, $record->progress_len),
             (bool) $record->cancelled,
+            $native->maybeText($record->key),
         );
     }
 }

@@ -17,6 +17,8 @@ enum TaskState: string
     case Claimed = 'claimed';
     /** Given up; kept for a while. */
     case Dead = 'dead';
+    /** Due now, and held by a limit of its key. */
+    case Held = 'held';
 
     /** @internal */
     public static function fromNative(int $number): self

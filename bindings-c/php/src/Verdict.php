@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Stanchion;
 
-/** How a claim ended, for Queue::settle(). Made by Claim::acked(), nacked(), buried() and returned(). */
+/** How a claim ended, for Queue::settle(). Made by Claim::acked(), nacked(), buried(), returned() and throttled(). */
 final class Verdict
 {
     /** @internal */

@@ -407,7 +407,7 @@ TEST(listings_are_checked) {
     INVALID(stanchion_queue_list(client, T(queue), NULL, &tasks, &err));
     for (int wrong = 0; wrong < 8; wrong++) {
         stanchion_list_options options = list_options(STANCHION_STATE_READY);
-        if (wrong == 0) options.state = 5;
+        if (wrong == 0) options.state = 6;
         if (wrong == 1) options.max = 0;
         if (wrong == 2) options.max = 1001;
         if (wrong == 3) options.max = -2;
@@ -454,7 +454,7 @@ TEST(dead_tasks_are_named_and_not_twice) {
 TEST(settings_and_workers_out_of_range) {
     stanchion_client client = opened();
     const char *queue = unique("settings");
-    for (int wrong = 0; wrong < 8; wrong++) {
+    for (int wrong = 0; wrong < 20; wrong++) {
         stanchion_queue_config settings;
         stanchion_queue_config_init(&settings, sizeof settings);
         if (wrong == 0) settings.max_len = 0;
@@ -465,6 +465,18 @@ TEST(settings_and_workers_out_of_range) {
         if (wrong == 5) settings.intake = 2;
         if (wrong == 6) settings.events = 100001;
         if (wrong == 7) settings.events = -2;
+        if (wrong == 8) settings.max_running = 0;
+        if (wrong == 9) settings.max_running = -3;
+        if (wrong == 10) settings.max_running = INT64_MAX;
+        if (wrong == 11) settings.key_concurrency = 0;
+        if (wrong == 12) settings.key_concurrency = 1LL << 32;
+        if (wrong == 13) settings.rate = rate(0, 1000, 1);
+        if (wrong == 14) settings.rate = rate(1, 0, 1);
+        if (wrong == 15) settings.rate = rate(1, -1, 1);
+        if (wrong == 16) settings.rate = rate(1, 1000, 0);
+        if (wrong == 17) settings.key_rate = rate(1LL << 32, 1000, 1);
+        if (wrong == 18) settings.key_rate = rate(-3, 1000, 1);
+        if (wrong == 19) settings.key_rate = rate(1, INT64_MAX, 1);
         INVALID(stanchion_queue_configure(client, T(queue), &settings, &err));
     }
     INVALID(stanchion_queue_configure(client, T(queue), NULL, &err));
@@ -482,6 +494,46 @@ TEST(settings_and_workers_out_of_range) {
     INVALID(stanchion_worker_open(client, NULL, 0, NULL, &worker, &err));
     INVALID(stanchion_worker_open(client, T(queue), NULL, NULL, &err));
     CHECK(worker == 7);
+    stanchion_client_free(client);
+}
+
+TEST(keys_and_limits_out_of_range) {
+    stanchion_client client = opened();
+    const char *queue = unique("bad-keys");
+    static char long_key[514];
+    memset(long_key, 'x', 513);
+    const char *const keys[] = {"", "a\nb", "\xff", long_key};
+    stanchion_keys list = 7;
+    stanchion_key_limits limits;
+    stanchion_key_limits_init(&limits, sizeof limits);
+    for (size_t index = 0; index < sizeof keys / sizeof *keys; index++) {
+        stanchion_task one = task("a");
+        one.key.data = keys[index];
+        one.key.len = strlen(keys[index]);
+        INVALID(stanchion_queue_enqueue(client, T(queue), &one, NULL, &err));
+        INVALID(stanchion_queue_limit_key(client, T(queue), T(keys[index]), &limits, &err));
+        INVALID(stanchion_queue_get_key(client, T(queue), T(keys[index]), &list, &err));
+    }
+    for (int wrong = 0; wrong < 8; wrong++) {
+        stanchion_key_limits_init(&limits, sizeof limits);
+        if (wrong == 0) limits.concurrency = 0;
+        if (wrong == 1) limits.concurrency = -2;
+        if (wrong == 2) limits.weight = 0;
+        if (wrong == 3) limits.weight = 101;
+        if (wrong == 4) limits.rate = rate(0, 1000, 1);
+        if (wrong == 5) limits.rate = rate(-2, 1000, 1);
+        if (wrong == 6) limits.rate = rate(1, -1, 1);
+        if (wrong == 7) limits.struct_size = 8;
+        INVALID(stanchion_queue_limit_key(client, T(queue), T("k"), &limits, &err));
+    }
+    INVALID(stanchion_queue_limit_key(client, T(queue), NULL, 1, NULL, &err));
+    INVALID(stanchion_queue_get_key(client, T(queue), T("k"), NULL, &err));
+    INVALID(stanchion_queue_list_keys(client, T(queue), NULL, 0, 100, NULL, &err));
+    INVALID(stanchion_queue_list_keys(client, T(queue), NULL, 0, 0, &list, &err));
+    INVALID(stanchion_queue_list_keys(client, T(queue), NULL, 0, SIZE_MAX, &list, &err));
+    INVALID(stanchion_queue_list_keys(client, T(queue), T("none of ours"), 10, &list, &err));
+    INVALID(stanchion_queue_list_keys(client, T(queue), NULL, 3, 10, &list, &err));
+    CHECK(list == 7 && stats(client, queue).enqueued == 0);
     stanchion_client_free(client);
 }
 

@@ -110,6 +110,11 @@ stanchion_list_options list_options(int32_t state) {
     return options;
 }
 
+stanchion_rate rate(int64_t count, int64_t per_ms, int64_t burst) {
+    stanchion_rate rate = {count, per_ms, burst};
+    return rate;
+}
+
 stanchion_dead_tasks dead_tasks(void) {
     stanchion_dead_tasks dead;
     stanchion_dead_tasks_init(&dead, sizeof dead);

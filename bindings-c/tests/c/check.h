@@ -37,6 +37,7 @@ stanchion_claim_options claim_options(void);
 stanchion_list_options list_options(int32_t state);
 /* Which says nothing yet. */
 stanchion_dead_tasks dead_tasks(void);
+stanchion_rate rate(int64_t count, int64_t per_ms, int64_t burst);
 stanchion_task task(const char *id);
 /* Acquires without options, which must work. */
 stanchion_lease acquired(stanchion_client client, const char *name);

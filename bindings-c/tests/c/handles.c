@@ -15,6 +15,10 @@ static void refused(int64_t handle) {
     stanchion_waiters waiters = 7;
     stanchion_consumers consumers = 7;
     stanchion_schedules schedules = 7;
+    stanchion_keys keys = 7;
+    stanchion_key_limits limits;
+    stanchion_limit limit;
+    stanchion_key_info key;
     stanchion_answers answers = 7;
     stanchion_result result = 7;
     stanchion_task_events events = 7;
@@ -56,9 +60,13 @@ static void refused(int64_t handle) {
     event.struct_size = sizeof event;
     stanchion_verdict_init(&verdict, sizeof verdict);
     stanchion_queue_config_init(&settings, sizeof settings);
+    stanchion_limit_init(&limit, sizeof limit);
+    limit.n = 1;
     dead.count = 1;
     stanchion_schedule_init(&planned, sizeof planned);
     shown.struct_size = sizeof shown;
+    stanchion_key_limits_init(&limits, sizeof limits);
+    key.struct_size = sizeof key;
     synced.struct_size = sizeof synced;
     ran.struct_size = sizeof ran;
 
@@ -142,6 +150,13 @@ static void refused(int64_t handle) {
     GONE(stanchion_schedules_at(handle, 0, &shown, &err));
     GONE(stanchion_schedules_next(handle, &text, &err));
     CHECK(stanchion_schedules_len(handle) == 0 && schedules == 7 && outcome == 7);
+    GONE(stanchion_queue_limit_key(handle, T("q"), T("k"), &limits, &err));
+    GONE(stanchion_limiter_take(handle, T("l"), &limit, NULL, &err));
+    GONE(stanchion_queue_get_key(handle, T("q"), T("k"), &keys, &err));
+    GONE(stanchion_queue_list_keys(handle, T("q"), NULL, 0, 1, &keys, &err));
+    GONE(stanchion_keys_at(handle, 0, &key, &err));
+    GONE(stanchion_keys_next(handle, &text, &err));
+    CHECK(stanchion_keys_len(handle) == 0 && keys == 7);
     GONE(stanchion_claim_get(handle, &about, &err));
     GONE(stanchion_claim_ack(handle, &err));
     GONE(stanchion_claim_ack_with(handle, "x", 1, &err));
@@ -149,6 +164,7 @@ static void refused(int64_t handle) {
     GONE(stanchion_claim_nack(handle, 0, T("x"), &err));
     GONE(stanchion_claim_bury(handle, T("x"), &err));
     GONE(stanchion_claim_put_back(handle, 0, &err));
+    GONE(stanchion_claim_throttle(handle, 0, &err));
     GONE(stanchion_claim_extend(handle, 1000, &err));
     GONE(stanchion_claim_wait_lost(handle, 1, &err));
     CHECK(stanchion_claim_remaining_ms(handle) == 0 && stanchion_claim_is_valid(handle) == 0);
@@ -188,6 +204,7 @@ static void refused(int64_t handle) {
     stanchion_waiters_free(handle);
     stanchion_consumers_free(handle);
     stanchion_schedules_free(handle);
+    stanchion_keys_free(handle);
     stanchion_metrics_free(handle);
     stanchion_worker_free(handle);
     CHECK(holders == 7 && waiters == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);

@@ -53,11 +53,18 @@ TEST(the_largest_cached_value) {
     stanchion_cached_options options;
     stanchion_cached_options_init(&options, sizeof options);
     options.ttl_ms = 60000;
+    /* While a busy machine stands still the store does not answer: then nobody computes without it, and who could not store
+     * computes again. */
+    options.without_store = 0;
     stanchion_cached cached = 0;
-    EXPECT(STANCHION_COMPUTE, stanchion_cached_begin(client, T(name), &options, &cached, &err));
-    EXPECT(STANCHION_ERR_INVALID_ARGUMENT, stanchion_cached_store(cached, large(), most + 1, &err));
-    OK(stanchion_cached_store(cached, large(), most, &err));
-    stanchion_cached_free(cached);
+    int32_t status = STANCHION_NOT_STORED;
+    for (int tries = 0; tries < 10 && status == STANCHION_NOT_STORED; tries++) {
+        EXPECT(STANCHION_COMPUTE, stanchion_cached_begin(client, T(name), &options, &cached, &err));
+        EXPECT(STANCHION_ERR_INVALID_ARGUMENT, stanchion_cached_store(cached, large(), most + 1, &err));
+        status = stanchion_cached_store(cached, large(), most, NULL);
+        stanchion_cached_free(cached);
+    }
+    OK(status);
     OK(stanchion_cached_begin(client, T(name), &options, &cached, &err));
     const void *value = NULL;
     size_t len = 0;

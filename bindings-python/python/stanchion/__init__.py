@@ -18,12 +18,14 @@ from ._client import Client, connect
 from ._events import TaskEvent
 from ._kinds import TaskFunction
 from ._lease import Lease, Lost
+from ._limiter import Limited, Limiter, Taken, Turn
+from ._limits import Gate, KeyInfo, KeyLimits, KeyPage, QueueStats, Rate
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._running import Exponential, TaskCancelled, TaskFailure, TaskResult
 from ._schedule import Schedule, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced
 from ._types import (
-    ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Skip, Task,
+    ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, Removed, Replace, Rescheduled, Skip, Task,
     TaskInfo, TaskPage, TaskState, Throttle, Waiter, WorkerEvent, WorkerReport)
 from ._worker import Worker
 from ._workers import run_workers
@@ -31,13 +33,10 @@ from ._workers import run_workers
 __version__: str = _stanchion.__version__
 
 __all__ = [
-    "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Exponential", "Forked",
-    "Hold",
-    "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
-    "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
+    "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Exponential", "Forked", "Gate", "Hold", "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "KeyInfo", "KeyLimits", "KeyPage", "Lease", "LeaseExpired", "LeaseLost", "Limited", "Limiter", "Lock", "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Rate", "Removed", "Replace",
     "Rescheduled", "RwLock", "Schedule", "ScheduleInfo", "ScheduleOutcome", "SchedulePage", "Skip", "StaleReceipt", "StanchionError",
     "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskEvent", "TaskFailure", "TaskFunction", "TaskInfo", "TaskPage", "TaskResult",
-    "TaskState", "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect",
+    "TaskState", "Taken", "Throttle", "Turn", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect",
     "current_claim", "run_workers", "testing",
 ]
 

@@ -36,6 +36,7 @@ class ClaimFacts:
         self.receipt: int = native.receipt
         self.version: int = native.version
         self.priority: int = native.priority
+        self.key: Optional[str] = native.key
 
     @property
     def json(self) -> Any:
@@ -81,6 +82,11 @@ class ClaimFacts:
         verdict: _stanchion.Verdict = self._native.returned(delay)
         return verdict
 
+    def throttled(self, time: Duration) -> _stanchion.Verdict:
+        """The verdict "not tried, and nothing more of its key for so long", for `settle`; see `Claim.throttle`."""
+        verdict: _stanchion.Verdict = self._native.throttled(time)
+        return verdict
+
     def __reduce__(self) -> Any:
         raise TypeError("a claim cannot be copied or pickled; it belongs to this process")
 
@@ -123,6 +129,13 @@ class Claim(ClaimFacts):
         """Not tried: the task goes back without counting an attempt, and waits for ``delay``. Without one it comes
         back to its place in line, so the next claim gets it again."""
         self._native.put_back(delay)
+        self._settled = True
+
+    def throttle(self, time: Duration) -> None:
+        """Not tried, because whoever it calls has had enough (a 429, ``Retry-After``): the task goes back to its place without
+        counting an attempt, and nothing more of its key is given out for so long; if it has no key, nothing of the queue. A later
+        throttle makes that longer, never shorter."""
+        self._native.throttle(time)
         self._settled = True
 
     def extend(self, lease: Duration) -> None:

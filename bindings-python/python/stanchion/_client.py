@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, NoReturn, Optional, Type, TypeVar, overload
+from typing import Any, Callable, Dict, Iterable, Literal, NoReturn, Optional, Type, TypeVar, overload
 
 from . import _green, _stanchion
 from ._cached import check_compute, decoded, encoded, names
@@ -13,6 +13,7 @@ from ._functions import check_blocking
 from ._held import Held
 from ._keywords import refuse
 from ._lease import Lease
+from ._limiter import Limiter
 from ._lock import Lock, RwLock
 from ._queue import Queue, Queues
 from ._types import Duration, NamePage, Path, several
@@ -264,6 +265,27 @@ class Client:
         """Forget the cached value with this name. A computation that has begun does not count either: its caller gets its
         value, but the next one computes anew."""
         self._native.invalidate(name)
+
+    def limiter(
+        self,
+        name: str,
+        n: int,
+        *,
+        per: Duration,
+        burst: Optional[int] = None,
+        kind: Literal["gcra", "fixed-window", "sliding-window"] = "gcra",
+        **others: NoReturn,
+    ) -> Limiter:
+        """The limiter with this name: ``n`` in ``per`` seconds, for all who use it. No I/O.
+
+        ``kind``: ``"gcra"``, evenly spaced, and ``burst`` at once after a calm time (1); ``"fixed-window"``, ``n`` in each
+        window of the store's clock; ``"sliding-window"``, ``n`` in any window (10,000 at most). Each kind has names of its
+        own. The limit is code of its callers and travels with each call: all should give the same. For "so many at the same
+        time" there is `semaphore`.
+        """
+        if others:
+            refuse("limiter", others)
+        return Limiter(self, self._native.limiter(name, kind, n, per, burst))
 
     def queue(self, name: str) -> Queue:
         """The queue with this name. No I/O."""

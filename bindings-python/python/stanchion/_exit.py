@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import time
 import weakref
-from typing import Any
+from typing import Any, List
 
 _FAREWELL = 0.5
 """How long the end of the program may be delayed, in seconds."""
@@ -18,9 +18,18 @@ def note(client: Any) -> None:
     _clients.add(client)
 
 
+def _all_clients() -> List[Any]:
+    while True:
+        try:
+            return list(_clients)
+        except RuntimeError:
+            # A daemon thread has opened one meanwhile.
+            pass
+
+
 def _farewell() -> None:
     until = time.monotonic() + _FAREWELL
-    clients = list(_clients)
+    clients = _all_clients()
     for client in clients:
         # Those of the main thread only: daemon threads still run, and may rely on theirs.
         for lease in client._held.leases.all():

@@ -14,7 +14,7 @@ from ._errors import Unsupported
 
 _NATIVE = (
     _stanchion.AioClient, _stanchion.AioLock, _stanchion.AioLease, _stanchion.AioQueue, _stanchion.AioQueues,
-    _stanchion.AioClaim, _stanchion.AioTicket)
+    _stanchion.AioClaim, _stanchion.AioTicket, _stanchion.AioLimiter)
 
 
 def patched() -> Optional[str]:

@@ -20,6 +20,7 @@ _ENQUEUE = {
     **dict.fromkeys(("time_limit", "soft_time_limit", "job_timeout"), "say timeout={}"),
     **dict.fromkeys(("retry_delay", "retry_backoff"), "say backoff=[...] or Exponential(...)"),
     **dict.fromkeys(("result_ttl", "result_expires"), "say keep_result={}"),
+    **dict.fromkeys(("concurrency_key", "fairness_key", "group_id", "group_key", "partition_key"), "say key={}"),
 }
 _TASK = {
     **_ENQUEUE, "name": "say the kind first, task({})", "bind": "leave it out; current_claim() is the claim",

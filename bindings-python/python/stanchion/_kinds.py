@@ -69,6 +69,7 @@ class KindFunction(Generic[P, R_co]):
         timeout: Optional[Duration] = None,
         backoff: Optional[Backoff] = None,
         keep_result: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> Self:
         """The same function with other options of its `Task`, those that are given:
@@ -77,7 +78,7 @@ class KindFunction(Generic[P, R_co]):
             refuse("options", others)
         given: Dict[str, Any] = dict(
             id=id, headers=headers, delay=delay, due=due, priority=priority, max_attempts=max_attempts, expires=expires,
-            on_duplicate=on_duplicate, timeout=timeout, backoff=backoff, keep_result=keep_result)
+            on_duplicate=on_duplicate, timeout=timeout, backoff=backoff, keep_result=keep_result, key=key)
         given = {name: value for name, value in given.items() if value is not None}
         if "due" in given:  # It takes the place of a delay, and the other way round.
             given.setdefault("delay", None)
@@ -118,6 +119,7 @@ class TaskFunctions:
         timeout: Optional[Duration] = None,
         backoff: Optional[Backoff] = None,
         keep_result: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> Callable[[Callable[P, R_co]], TaskFunction[P, R_co]]:
         """Declare a function's kind, and the options of its tasks: ``@queue.task("send-welcome", max_attempts=5, timeout=30)``.
@@ -130,7 +132,8 @@ class TaskFunctions:
         if others:
             refuse("task", others)
         template = Task(
-            None, b"", headers, delay, None, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result)
+            None, b"", headers, delay, None, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result,
+            key)
         decorator: Callable[[Callable[P, R_co]], TaskFunction[P, R_co]] = declared(self, TaskFunction, template, check_blocking)
         return decorator
 

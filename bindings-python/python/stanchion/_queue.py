@@ -12,13 +12,14 @@ from ._events import TaskEvent, task_events
 from ._functions import check_blocking, check_ran
 from ._keywords import refuse
 from ._kinds import TaskFunction, TaskFunctions
+from ._limits import KeyInfo, KeyPage, QueueStats, Rate, key_info, native_rate, queue_config, queue_stats
 from ._running import Backoff, TaskCancelled, TaskResult
 from ._schedule import (
     Schedule, ScheduleInfo, ScheduleLike, ScheduleOutcome, SchedulePage, Synced, schedule_info, schedule_infos,
     schedules as native_schedules)
 from ._scheduled import ScheduledFunctions
 from ._types import (
-    UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
+    UNSET, Consumer, Duration, Enqueued, OnDuplicate, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._worker import Worker
@@ -51,6 +52,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
         timeout: Optional[Duration] = None,
         backoff: Optional[Backoff] = None,
         keep_result: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> Enqueued:
         """Put a task in. Sent again if no answer comes, it is still put in once. Raises QueueFull at the limit.
@@ -61,7 +63,8 @@ class Queue(ScheduledFunctions, TaskFunctions):
         if others:
             refuse("enqueue", others)
         task = Task(
-            id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result)
+            id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result,
+            key)
         return enqueued(self._native.enqueue(task._native()))
 
     def enqueue_many(self, items: Iterable[TaskLike]) -> List[Union[Enqueued, StanchionError]]:
@@ -178,7 +181,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
 
     def stats(self) -> QueueStats:
         """How many tasks there are, and the settings."""
-        return QueueStats(**self._native.stats())
+        return queue_stats(self._native.stats())
 
     def consumers(self) -> List[Consumer]:
         """Who works on the queue: the processes of the first thousand calls that wait for a task, and of the first
@@ -236,11 +239,22 @@ class Queue(ScheduledFunctions, TaskFunctions):
         dead_bytes: Optional[int] = None,
         intake: Optional[bool] = None,
         events: Optional[int] = None,
+        max_running: Union[int, None, _Unset] = UNSET,
+        rate: Union[Rate, None, _Unset] = UNSET,
+        key_concurrency: Union[int, None, _Unset] = UNSET,
+        key_rate: Union[Rate, None, _Unset] = UNSET,
     ) -> None:
-        """Change settings; what is not given stays. ``max_len=None`` takes the limit away. ``events`` is how many of the last
-        events are kept, for `events` (0, none; 100,000 at most)."""
-        limit = None if isinstance(max_len, _Unset) else (max_len,)
-        self._native.configure(limit, dead_max, dead_age, dead_bytes, intake, events)
+        """Change settings; what is not given stays, and None takes a limit away. ``events`` is how many of the last events are
+        kept, for `events` (0, none; 100,000 at most).
+
+        ``max_running`` is how many tasks run at once at most, whoever runs them, and ``rate`` how many are delivered per time:
+        every delivery counts, also a retry and one that is put back. Of each key (`Task`), ``key_concurrency`` is how many of
+        its tasks are in line and running at most, and ``key_rate`` how many are delivered per time, unless the key has limits
+        of its own: `limit_key`.
+        """
+        self._native.configure(queue_config(
+            max_len, max_running, rate, key_concurrency, key_rate, dead_max=dead_max, dead_age=dead_age,
+            dead_bytes=dead_bytes, intake=intake, events=events))
 
     def schedule(
         self,
@@ -259,6 +273,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
         priority: Optional[int] = None,
         max_attempts: Optional[int] = None,
         expires: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> ScheduleOutcome:
         """Add a schedule, or change the one with this id.
@@ -270,7 +285,8 @@ class Queue(ScheduledFunctions, TaskFunctions):
         if others:
             refuse("schedule", others)
         schedule = Schedule(
-            id, when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires)
+            id, when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires,
+            key)
         return ScheduleOutcome(self._native.schedule(schedule._native()))
 
     def sync_schedules(self, owner: str, generation: int, schedules: Iterable[ScheduleLike]) -> Synced:
@@ -309,6 +325,33 @@ class Queue(ScheduledFunctions, TaskFunctions):
     def remove_schedule(self, id: str) -> bool:
         """Drop a schedule; False if there was none. The tasks that it has made stay."""
         return self._native.remove_schedule(id)
+
+    def limit_key(
+        self,
+        key: str,
+        *,
+        concurrency: Optional[int] = None,
+        rate: Optional[Rate] = None,
+        weight: Optional[int] = None,
+    ) -> None:
+        """Give a key limits of its own, at once, also while its tasks run; those that run too many end first. With none given,
+        take them away.
+
+        ``concurrency`` is how many of its tasks are in line and running at most, and ``rate`` how many are delivered per time
+        (both as the queue has it). ``weight``, 1 to 100, is its share beside other keys (1): a key of weight 3 gets three tasks
+        done while one of weight 1 gets one. Raises QueueFull if 100,000 keys have limits of their own.
+        """
+        self._native.limit_key(key, concurrency, native_rate(rate, "rate"), weight)
+
+    def get_key(self, key: str) -> KeyInfo:
+        """What is known of a key: how many of its tasks run, stand in line and are held, and what limits it has of its own."""
+        return key_info(self._native.get_key(key))
+
+    def list_keys(self, page: Optional[str] = None, max: int = 100) -> KeyPage:
+        """The keys that hold tasks, then those that have limits of their own and hold none, a page at a time: ``max`` at most,
+        and never more than 100; ``page`` is the ``next`` of the page before."""
+        found, following = self._native.list_keys(page, max)
+        return KeyPage([key_info(fields) for fields in found], following)
 
     def sync_scheduled(self, owner: str, generation: int) -> Synced:
         """As `sync_schedules`, of all functions that were declared with `scheduled` on this queue object."""

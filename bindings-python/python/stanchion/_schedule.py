@@ -42,7 +42,7 @@ class Schedule:
     from the id and is shorter than this (none). There is no slot before ``starts`` or after ``ends``. ``paused``: whether a
     new one fires nothing until it is resumed; one that is there stays as it is.
 
-    ``payload``, ``headers``, ``priority``, ``max_attempts`` and ``expires`` are those of each of its tasks, as of `Task`.
+    ``payload``, ``headers``, ``priority``, ``max_attempts``, ``expires`` and ``key`` are those of each of its tasks, as of `Task`.
 
     `Queue.sync_schedules` takes several; one alone is put in with ``queue.schedule(**vars(schedule))``.
     """
@@ -61,6 +61,7 @@ class Schedule:
     priority: Optional[int] = None
     max_attempts: Optional[int] = None
     expires: Optional[Duration] = None
+    key: Optional[str] = None
 
     def preview(self, after: Time, count: int) -> List[datetime]:
         """When the slots after this time are due, so many at most (1 to 1,000): fewer if the schedule ends. Asks no store. One
@@ -74,7 +75,8 @@ class Schedule:
         return _stanchion.Schedule(
             self.id, self.when, payload, tz=self.tz, missed=self.missed, overlap=self.overlap, paused=self.paused,
             jitter=self.jitter, starts=seconds_since_1970(self.starts, "starts"), ends=seconds_since_1970(self.ends, "ends"),
-            headers=headers, priority=self.priority, max_attempts=self.max_attempts, expires=self.expires)
+            headers=headers, priority=self.priority, max_attempts=self.max_attempts, expires=self.expires,
+            key=self.key)
 
 
 _FIELDS = Schedule.__dataclass_fields__
@@ -115,6 +117,7 @@ class ScheduleInfo:
     max_attempts: int
     expires: Optional[float]
     size: int
+    key: Optional[str]
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ class ScheduledFunctions:
         priority: Optional[int] = None,
         max_attempts: Optional[int] = None,
         expires: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> Callable[[Callable[P, R_co]], Scheduled[P, R_co]]:
         """Declare a function's schedule: ``@queue.scheduled("0 3 * * *", tz="Europe/Berlin")``.
@@ -74,7 +75,8 @@ class ScheduledFunctions:
         if not isinstance(when, str):  # As of @queue.scheduled without parentheses, which would declare nothing.
             raise invalid("when", "must be a text such as '0 3 * * *' or 'every 90s'", when)
         options = Schedule(
-            "", when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires)
+            "", when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires,
+            key)
 
         def scheduled(function: Callable[P, R_co]) -> Scheduled[P, R_co]:
             self._check(function, "scheduled(): what it decorates")

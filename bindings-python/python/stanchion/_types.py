@@ -85,6 +85,7 @@ class TaskState(_Word):
     SCHEDULED = "scheduled"
     READY = "ready"
     CLAIMED = "claimed"
+    HELD = "held"
     DEAD = "dead"
 
 
@@ -102,6 +103,10 @@ class Task:
     claim, and has failed with the reason "timeout" (it may run for as long as its claim is renewed). ``backoff`` is how long
     it waits after a failed attempt: a list of pauses, or `Exponential` (1 s, 16 s, 81 s, 4 min and so on: see `Claim.nack`).
     The result of its run is kept for ``keep_result`` (1 h; 30 days at most).
+
+    Tasks that have a ``key`` in common, 1 to 512 bytes without control characters, share the limits that the queue gives each
+    key (`Queue.configure`), and keys share the queue alike: one with a million tasks does not hold up another with ten. Without
+    any limit one task of each key stands in line, and the next one when that is delivered.
     """
 
     id: Optional[str] = None
@@ -117,6 +122,7 @@ class Task:
     timeout: Optional[Duration] = None
     backoff: Optional[Backoff] = None
     keep_result: Optional[Duration] = None
+    key: Optional[str] = None
 
     def _native(self) -> _stanchion.Task:
         check_id(self.id)
@@ -126,7 +132,7 @@ class Task:
             self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),
             priority=self.priority, max_attempts=self.max_attempts, expires=self.expires,
             on_duplicate=_policy(self.on_duplicate), kind=self.kind, timeout=self.timeout,
-            backoff=native_backoff(self.backoff), keep_result=self.keep_result)
+            backoff=native_backoff(self.backoff), keep_result=self.keep_result, key=self.key)
 
 
 _FIELDS = Task.__dataclass_fields__
@@ -211,7 +217,7 @@ class TaskInfo:
 
     ``kind``, ``timeout`` (in seconds) and ``backoff`` are what its `Task` says, else None; without payloads they are not
     listed. ``failures`` are its last five failed attempts, the latest last; ``progress`` is what its run has said with
-    `Claim.progress`; ``cancelled``, whether it was cancelled while it runs, so that this run is its last.
+    `Claim.progress`; ``cancelled``, whether it was cancelled while it runs, so that this run is its last. ``key`` is its key, if it has one.
     """
 
     id: str
@@ -237,6 +243,7 @@ class TaskInfo:
     failures: List[TaskFailure]
     progress: bytes
     cancelled: bool
+    key: Optional[str]
 
     @property
     def json(self) -> Any:
@@ -295,39 +302,6 @@ class Rescheduled:
 
     def __bool__(self) -> bool:
         return self.outcome == "moved"
-
-
-@dataclass(frozen=True)
-class QueueStats:
-    """How many tasks there are, what happened so far, and the settings. ``waiters`` is how many calls wait for a task.
-    ``schedules_late``: for how many seconds the first of its ``schedules`` has been due, and nobody has fired it; 0 if none is
-    due. More than a moment means that nobody works on the queue."""
-
-    scheduled: int
-    ready: int
-    claimed: int
-    dead: int
-    successors: int
-    paused: bool
-    waiters: int
-    next_due: Optional[float]
-    enqueued: int
-    acked: int
-    retried: int
-    died: int
-    max_len: Optional[int]
-    dead_max: int
-    dead_age: float
-    dead_bytes: int
-    intake: bool
-    events: int
-    schedules: int
-    schedules_late: float
-
-    @property
-    def live(self) -> int:
-        """All tasks that are not dead."""
-        return self.scheduled + self.ready + self.claimed + self.successors
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 //! The arguments, as the help shows them.
 
+mod limit;
 mod queue;
 mod schedules;
 
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, EventsOrder, QueuesVerb, WorkOrder};
+pub use limit::{LimitKindWord, LimitOrder};
+pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, EventsOrder, KeyOrder, QueuesVerb, WorkOrder};
 pub use schedules::{OverlapWord, ScheduleOrder, SchedulesVerb};
 
 use crate::exit;
@@ -60,7 +62,7 @@ pub struct Globals {
     /// Print results and errors as JSON, one document per line
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print no notes on stderr, and nothing when the lock is busy; other errors are still printed
+    /// Print no notes on stderr, and nothing when the lock is busy or the limit used up; other errors are still printed
     #[arg(short, long, global = true)]
     pub quiet: bool,
 }
@@ -92,6 +94,16 @@ pub enum Verb {
     /// matters.
     #[command(after_long_help = exit::help())]
     Run(RunOrder),
+    /// Run a command when a limit allows it: so many in so long, across machines
+    ///
+    /// Takes --count of what the limiter NAME allows, waiting in line for its turn, and becomes CMD: there is nothing
+    /// to hold while that runs. All who use NAME should give the same limit; it is counted by the store's clock.
+    ///
+    /// A signal that ends `stanchion limit` while it waits gives its turn back, unless somebody is in line behind it.
+    /// Without CMD nothing is run: the exit code says whether it was allowed, and with --json a line on stdout, with the
+    /// seconds after which a try would succeed.
+    #[command(after_long_help = exit::help())]
+    Limit(LimitOrder),
     /// Look at locks, or break one
     #[command(subcommand)]
     Locks(LocksVerb),

@@ -6,9 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use stanchion::{Backoff, OnDuplicate, TaskState};
+use stanchion::{Backoff, OnDuplicate, Rate, TaskState};
 
-use crate::parse::{Limit, backoff, count, due, header, limit, on_duplicate, switch};
+use crate::parse::{
+    Limit, RateLimit, backoff, count, due, header, limit, most, on_duplicate, rate, rate_limit, small_most,
+    switch,
+};
 use crate::seconds::{run_timeout, seconds, ttl, wait};
 
 /// What to put into a queue.
@@ -54,6 +57,10 @@ pub struct EnqueueOrder {
     /// How long what comes of it is kept [default: 1 h]
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub keep_result: Option<Duration>,
+    /// Whose task it is, such as tenant:7: tasks with a key in common share the limits of that key, and keys share the queue
+    /// alike, so that one with many tasks does not hold up another
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
     /// If the id is in the queue already: keep, skip, replace, debounce:SECS or throttle:SECS
     ///
     /// keep: the task that is there stays as it is. replace: the new one takes its place. debounce: as replace,
@@ -202,6 +209,15 @@ pub enum QueuesVerb {
     /// Its number, its time by the store's clock, what happened, the task's id, which attempt it was, and why it failed.
     /// `stanchion queues configure --events` says how many are kept: without it, none.
     Events(EventsOrder),
+    /// List the keys of a queue: those that hold tasks, then those that have limits of their own
+    Keys {
+        /// The queue's name
+        queue: String,
+    },
+    /// Show a key, or give it limits of its own, instead of those that the queue gives each key
+    ///
+    /// Limits that are given replace all that it had of its own; what is not given is as the queue has it.
+    Key(KeyOrder),
     /// Stop giving out tasks; claimed ones go on
     ///
     /// Workers say within 5 s that they wait for that.
@@ -224,7 +240,8 @@ pub enum QueuesVerb {
     },
     /// Change settings of a queue, and show them
     #[command(group = ArgGroup::new("what").required(true).multiple(true)
-        .args(["max_len", "dead_max", "dead_age", "dead_bytes", "intake", "events"]))]
+        .args(["max_len", "dead_max", "dead_age", "dead_bytes", "intake", "events", "max_running", "rate",
+            "key_concurrency", "key_rate"]))]
     Configure(ConfigureOrder),
 }
 
@@ -300,8 +317,52 @@ pub struct ConfigureOrder {
     /// Keep so many events, 0 to 100,000, for `stanchion queues events`; the oldest go first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
     pub events: Option<u64>,
+    /// Run so many tasks at once at most, whoever runs them, or none for no limit
+    #[arg(long, value_name = "N|none", value_parser = most)]
+    pub max_running: Option<Limit>,
+    /// Deliver so many tasks per time, such as 20/s, 100/10m or 5/1h, or none for no limit
+    ///
+    /// Every delivery counts, also a retry and one that is put back.
+    #[arg(long, value_name = "N/TIME|none", value_parser = rate_limit)]
+    pub rate: Option<RateLimit>,
+    /// With --rate: so many may come at once after a pause [default: 1]
+    #[arg(long, value_name = "N", requires = "rate")]
+    pub burst: Option<u32>,
+    /// So many tasks of each key are in line and running at most, or none for no limit; see `stanchion queues key`
+    #[arg(long, value_name = "N|none", value_parser = small_most)]
+    pub key_concurrency: Option<Limit>,
+    /// Deliver so many tasks of each key per time, or none for no limit
+    #[arg(long, value_name = "N/TIME|none", value_parser = rate_limit)]
+    pub key_rate: Option<RateLimit>,
+    /// With --key-rate: so many may come at once after a pause [default: 1]
+    #[arg(long, value_name = "N", requires = "key_rate")]
+    pub key_burst: Option<u32>,
     /// The queue's name
     pub queue: String,
+}
+
+/// Which limits a key is to have of its own.
+#[derive(Args)]
+pub struct KeyOrder {
+    /// So many of its tasks are in line and running at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub concurrency: Option<u32>,
+    /// Deliver so many of its tasks per time, such as 20/s, 100/10m or 5/1h
+    #[arg(long, value_name = "N/TIME", value_parser = rate)]
+    pub rate: Option<Rate>,
+    /// With --rate: so many may come at once after a pause [default: 1]
+    #[arg(long, value_name = "N", requires = "rate")]
+    pub burst: Option<u32>,
+    /// Its share beside other keys, 1 to 100: one of weight 3 gets three tasks done while one of weight 1 gets one [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub weight: Option<u32>,
+    /// Take the limits away that it has of its own
+    #[arg(long, conflicts_with_all = ["concurrency", "rate", "weight"])]
+    pub clear: bool,
+    /// The queue's name
+    pub queue: String,
+    /// The key: 1 to 512 bytes, no control characters
+    pub key: String,
 }
 
 /// Where tasks are.
@@ -313,6 +374,8 @@ pub enum State {
     Ready,
     /// Given to a worker
     Claimed,
+    /// Due now, and held by a limit of its key
+    Held,
     /// Given up, and kept for a while
     Dead,
 }
@@ -323,6 +386,7 @@ impl From<State> for TaskState {
             State::Scheduled => Self::Scheduled,
             State::Ready => Self::Ready,
             State::Claimed => Self::Claimed,
+            State::Held => Self::Held,
             State::Dead => Self::Dead,
         }
     }

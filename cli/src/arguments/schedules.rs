@@ -115,6 +115,9 @@ pub struct ScheduleOrder {
     /// Do not deliver a task later than so long after it was made: then it is dead [default: never]
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub expires: Option<Duration>,
+    /// Whose its tasks are: see enqueue
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
     /// A text that travels with the payload; may be repeated
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
     pub headers: Vec<(String, String)>,

@@ -72,7 +72,8 @@ impl Drop for Child<'_> {
     }
 }
 
-fn not_started(program: &OsStr, error: &io::Error, advice: &str) -> Failure {
+/// Why a command does not run.
+pub fn not_started(program: &OsStr, error: &io::Error, advice: &str) -> Failure {
     let what = format!("command {}: {error}", program.display());
     let (kind, exit, check) = match error.kind() {
         io::ErrorKind::NotFound => ("CommandNotFound", exit::NOT_FOUND, "check its name and PATH"),

@@ -7,7 +7,7 @@ mod nursery;
 mod signals;
 mod supervise;
 
-pub use child::Child;
+pub use child::{Child, not_started};
 pub use descendants::Kin;
 pub use nursery::{End, Nursery};
 pub use signals::{ENDING, OF_WORK, PASSED_ON, Signals};

@@ -1,10 +1,12 @@
 //! How many tasks queues have, and their settings, as they are shown.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use stanchion::{Consumer, QueueSettings, QueueStats};
+use stanchion::{Consumer, Gate, QueueSettings, QueueStats};
 
+use super::keys::{rate_as_json, rate_text};
 use crate::text::{left, plain, table};
 
 const HEADINGS: [&str; 7] = ["NAME", "READY", "CLAIMED", "SCHEDULED", "DEAD", "WAITERS", "STATE"];
@@ -35,8 +37,10 @@ pub fn described(name: &str, stats: &QueueStats, json: bool) -> String {
     lines(&[
         ("NAME", plain(name)),
         ("STATE", state(stats).into()),
+        ("WAITS FOR", waits_for(stats)),
         ("READY", stats.ready.to_string()),
         ("CLAIMED", stats.claimed.to_string()),
+        ("HELD", stats.held.to_string()),
         ("SCHEDULED", stats.scheduled.to_string()),
         ("SUCCESSORS", stats.successors.to_string()),
         ("DEAD", stats.dead.to_string()),
@@ -90,6 +94,10 @@ pub fn settings(settings: &QueueSettings, json: bool) -> String {
         ("DEAD BYTES", settings.dead_bytes.to_string()),
         ("INTAKE", if settings.intake { "on" } else { "off" }.into()),
         ("EVENTS", settings.events.to_string()),
+        ("MAX RUNNING", settings.max_running.map_or("none".into(), |limit| limit.to_string())),
+        ("RATE", settings.rate.map_or("none".into(), rate_text)),
+        ("KEY LIMIT", settings.key_concurrency.map_or("none".into(), |limit| limit.to_string())),
+        ("KEY RATE", settings.key_rate.map_or("none".into(), rate_text)),
     ])
 }
 
@@ -105,6 +113,40 @@ fn schedules(stats: &QueueStats) -> String {
     format!("{}{late}", stats.schedules)
 }
 
+/// Why what is due is not given out, in a sentence or two.
+fn waits_for(stats: &QueueStats) -> String {
+    let gate = match stats.gate {
+        Gate::Open => None,
+        Gate::Paused => Some("paused".to_owned()),
+        Gate::MaxRunning => Some(format!("{} run, no more may at once", stats.claimed)),
+        Gate::Rate(opens) => Some(format!("its rate, until {}", until(opens))),
+        Gate::Throttled(opens) => Some(format!("throttled until {}", until(opens))),
+        _ => Some(stats.gate.name().to_owned()),
+    };
+    let held = match stats.held {
+        0 => None,
+        1 => Some("1 task held by its key".to_owned()),
+        held => Some(format!("{held} tasks held by their keys")),
+    };
+    let keys = stats.next_key.map(|next| {
+        let waiting = stats.keys_waiting;
+        format!(
+            "{waiting} key{} until {}",
+            if waiting == 1 { " waits" } else { "s wait, the first" },
+            until(next)
+        )
+    });
+    let all: Vec<String> = gate.into_iter().chain(held).chain(keys).collect();
+    if all.is_empty() { "nothing".into() } else { all.join("; ") }
+}
+
+/// A time by this machine's clock, and in how long that is.
+fn until(time: Duration) -> String {
+    let at = SystemTime::now().checked_add(time).and_then(|at| Timestamp::try_from(at).ok());
+    let at = at.and_then(|at| at.round(jiff::Unit::Second).ok());
+    at.map_or_else(|| left(time), |at| format!("{at} (in {})", left(time)))
+}
+
 fn state(stats: &QueueStats) -> &'static str {
     if stats.paused { "paused" } else { "active" }
 }
@@ -116,6 +158,11 @@ fn as_json(name: &str, stats: &QueueStats) -> Value {
         "waiters": stats.waiters,
         "ready": stats.ready,
         "claimed": stats.claimed,
+        "held": stats.held,
+        "keys_waiting": stats.keys_waiting,
+        "next_key_ms": stats.next_key.map(millis),
+        "gate": stats.gate.name(),
+        "opens_in_ms": stats.gate.opens().map(millis),
         "scheduled": stats.scheduled,
         "successors": stats.successors,
         "dead": stats.dead,
@@ -138,9 +185,14 @@ fn settings_as_json(settings: &QueueSettings) -> Value {
         "dead_bytes": settings.dead_bytes,
         "intake": settings.intake,
         "events": settings.events,
+        "max_running": settings.max_running,
+        "rate": settings.rate.map(rate_as_json),
+        "key_concurrency": settings.key_concurrency,
+        "key_rate": settings.key_rate.map(rate_as_json),
     })
 }
 
-fn millis(time: Duration) -> u64 {
+/// Whole milliseconds.
+pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,6 +2,7 @@
 
 mod counts;
 mod events;
+mod keys;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -67,6 +68,8 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
             result(&queue(name), id, version.map(Version::new), wait.unwrap_or_default(), json)
         }
         QueuesVerb::Events(order) => events::events(&queue(&order.queue), order, report, json),
+        QueuesVerb::Keys { queue: name } => keys::list(&queue(name), json),
+        QueuesVerb::Key(order) => keys::key(&queue(&order.queue), order, json),
         QueuesVerb::Pause { queue: name } => pause(&queue(name), true, json),
         QueuesVerb::Resume { queue: name } => pause(&queue(name), false, json),
         QueuesVerb::Purge { queue: name, .. } => {
@@ -85,6 +88,10 @@ fn check(verb: &QueuesVerb) -> Result<(), Failure> {
         | QueuesVerb::Cancel { id, .. }
         | QueuesVerb::Result { id, .. } => std::slice::from_ref(id),
         QueuesVerb::Kick(DeadOrder { ids, .. }) | QueuesVerb::RemoveDead(DeadOrder { ids, .. }) => ids,
+        QueuesVerb::Key(order) if Task::auto().key(&order.key).check().is_err() => {
+            let what = "a key has 1 to 512 bytes, and no control characters";
+            return Err(Failure::usage(what, "give another one"));
+        }
         QueuesVerb::Purge { yes: false, queue } => {
             let what = format!("purge would drop every task of {:?}, live and dead", plain(queue));
             return Err(Failure::usage(what, "add --yes if that is meant"));
@@ -109,20 +116,22 @@ fn named(verb: &QueuesVerb) -> Option<&str> {
         | QueuesVerb::Consumers { queue }
         | QueuesVerb::Peek { queue, .. }
         | QueuesVerb::List { queue, .. }
+        | QueuesVerb::Keys { queue }
         | QueuesVerb::Pause { queue }
         | QueuesVerb::Resume { queue }
         | QueuesVerb::Purge { queue, .. } => Some(queue),
         QueuesVerb::Kick(order) | QueuesVerb::RemoveDead(order) => Some(&order.queue),
         QueuesVerb::Events(order) => Some(&order.queue),
         QueuesVerb::Configure(order) => Some(&order.queue),
+        QueuesVerb::Key(order) => Some(&order.queue),
     }
 }
 
 /// A name that is misspelt looks like an empty queue, and may be paused or configured like one. Programs that ask see the
 /// zeros.
 fn tell_if_unknown(name: &str, stats: &QueueStats, report: &Report) {
-    let QueueStats { ready, claimed, scheduled, successors, dead, enqueued, schedules, .. } = stats;
-    let counts = [ready, claimed, scheduled, successors, dead, enqueued, schedules];
+    let QueueStats { ready, claimed, scheduled, held, successors, dead, enqueued, schedules, .. } = stats;
+    let counts = [ready, claimed, scheduled, held, successors, dead, enqueued, schedules];
     let is_used = counts.into_iter().any(|count| *count > 0);
     if !is_used && !stats.paused && stats.settings == QueueSettings::default() {
         report.note(&format!(
@@ -289,6 +298,18 @@ fn configure(queue: &Queue, order: &ConfigureOrder, json: bool) -> Result<u8, Fa
     }
     if let Some(count) = order.events {
         settings = settings.events(count);
+    }
+    if let Some(limit) = order.max_running {
+        settings = settings.max_running(limit.0);
+    }
+    if let Some(limit) = order.rate {
+        settings = settings.rate(limit.0.map(|rate| keys::with_burst(rate, order.burst)));
+    }
+    if let Some(limit) = order.key_concurrency {
+        settings = settings.key_concurrency(limit.0.and_then(|most| u32::try_from(most).ok()));
+    }
+    if let Some(limit) = order.key_rate {
+        settings = settings.key_rate(limit.0.map(|rate| keys::with_burst(rate, order.key_burst)));
     }
     queue.configure(settings)?;
     show(&counts::settings(&queue.stats()?.settings, json))

@@ -82,6 +82,7 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
         ("PRIORITY", task.priority.to_string()),
         ("ATTEMPTS", format!("{} of {}", task.attempts, task.max_attempts)),
     ];
+    rows.extend(task.key.as_ref().map(|key| ("KEY", plain(key))));
     rows.extend(task.kind.as_ref().map(|kind| ("KIND", plain(kind))));
     rows.extend(task.timeout.map(|timeout| ("TIMEOUT", left(timeout))));
     rows.extend(task.backoff.as_ref().map(|backoff| ("BACKOFF", backoff.to_string())));
@@ -170,6 +171,7 @@ fn as_json(task: &TaskInfo) -> Value {
         "died_ms": task.died.map(millis),
         "successor_due_ms": task.successor_due.map(millis),
         "kind": task.kind,
+        "key": task.key,
         "timeout_ms": task.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
         "backoff": task.backoff.as_ref().and_then(|backoff| serde_json::from_str::<Value>(&backoff.to_string()).ok()),
         "failures": task.failures.iter().map(failure_as_json).collect::<Vec<_>>(),

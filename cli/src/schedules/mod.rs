@@ -107,6 +107,9 @@ fn add(order: &ScheduleOrder, globals: &Globals, report: &Report) -> Result<u8, 
     if let Some(expires) = order.expires {
         schedule = schedule.expires(expires);
     }
+    if let Some(key) = &order.key {
+        schedule = schedule.key(key);
+    }
     for (name, value) in &order.headers {
         schedule = schedule.header(name, value);
     }

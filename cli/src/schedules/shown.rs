@@ -65,6 +65,7 @@ pub fn described(one: &ScheduleInfo, next: &[SystemTime], json: bool) -> String 
         ("SIZE", format!("{} bytes", one.size)),
     ]);
     rows.extend(one.expires.map(|time| ("EXPIRES", left(time))));
+    rows.extend(one.key.as_ref().map(|key| ("KEY", plain(key))));
     rows.extend(next.iter().map(|time| ("NEXT", format!("{} ({})", utc(*time), when(*time)))));
     rows.iter().map(|(heading, value)| format!("{:<12}{value}\n", format!("{heading}:"))).collect()
 }
@@ -100,6 +101,7 @@ fn as_json(one: &ScheduleInfo) -> Value {
         "max_attempts": one.max_attempts,
         "expires_ms": one.expires.map(whole),
         "size": one.size,
+        "key": one.key,
     })
 }
 

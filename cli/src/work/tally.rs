@@ -115,5 +115,5 @@ impl Tally {
 
 /// Tasks that are not dead.
 fn live(stats: &QueueStats) -> u64 {
-    stats.scheduled + stats.ready + stats.claimed + stats.successors
+    stats.scheduled + stats.ready + stats.claimed + stats.held + stats.successors
 }

@@ -7,7 +7,7 @@ pub use crate::base::token::Token;
 pub use crate::session::call_slots::CallSlots;
 
 use crate::base::error::Error;
-use crate::base::name::{LockKind, LockName, Prefixes, QueueName, TaskId};
+use crate::base::name::{LimiterName, LockKind, LockName, Prefixes, QueueName, TaskId, TaskKey};
 use crate::base::wake::Hub;
 use crate::protocol::ClientId;
 use crate::store::StoreConfig;
@@ -22,6 +22,11 @@ pub fn name_of_kind(kind: LockKind, name: &str) -> Result<LockName, Error> {
     prefixes()?.name_of_kind(kind, name)
 }
 
+/// The limiter called `name` under the default prefixes.
+pub fn limiter_name(name: &str) -> Result<LimiterName, Error> {
+    prefixes()?.limiter_name(name)
+}
+
 /// The queue called `name` under the default prefixes.
 pub fn queue_name(name: &str) -> Result<QueueName, Error> {
     prefixes()?.queue_name(name)
@@ -30,6 +35,11 @@ pub fn queue_name(name: &str) -> Result<QueueName, Error> {
 /// The checked id of a task.
 pub fn task_id(id: &str) -> Result<TaskId, Error> {
     TaskId::parse(id)
+}
+
+/// The key, checked as a client would.
+pub fn task_key(key: &str) -> Result<TaskKey, Error> {
+    TaskKey::parse(key)
 }
 
 /// The token made of these bits.

@@ -1,9 +1,10 @@
-//! How acquires are counted and timed.
+//! How acquires and takes are counted and timed.
 
 use crate::base::clock::Moment;
 use crate::base::error::Error;
 use crate::engine::acquire::Acquired;
 use crate::engine::several::Several;
+use crate::engine::take::TakeEnd;
 use crate::session::Live;
 
 /// Counts an acquire, also one whose future is dropped.
@@ -43,6 +44,32 @@ impl Drop for Timing<'_> {
     fn drop(&mut self) {
         if !self.ended {
             self.live.meters.acquire_dropped();
+        }
+    }
+}
+
+/// Counts a take, also one whose future is dropped.
+pub(crate) struct TakeTiming<'a> {
+    live: &'a Live,
+    began: Moment,
+    ended: bool,
+}
+
+impl<'a> TakeTiming<'a> {
+    pub(crate) fn begin(live: &'a Live) -> Self {
+        Self { live, began: live.clock.now(), ended: false }
+    }
+
+    pub(crate) fn end(mut self, result: &Result<TakeEnd, Error>) {
+        self.ended = true;
+        self.live.meters.taken(result.as_ref(), self.live.clock.now().since(self.began));
+    }
+}
+
+impl Drop for TakeTiming<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.live.meters.take_dropped();
         }
     }
 }

@@ -64,6 +64,11 @@ impl Prefixes {
         &self.lock
     }
 
+    /// The limiter called `name`. Its keys are sidecars of the lock of that name, so that all of a name are in one slot.
+    pub(crate) fn limiter_name(&self, name: &str) -> Result<LimiterName, Error> {
+        self.lock_name(name).map(LimiterName).map_err(|error| error.rather_during("limiter", &shown(name)))
+    }
+
     /// The queue called `name`. No two names of any kind share a key.
     pub(crate) fn queue_name(&self, name: &str) -> Result<QueueName, Error> {
         check(name).map_err(|problem| Error::invalid(problem).during("queue", &shown(name)))?;
@@ -156,6 +161,28 @@ impl fmt::Debug for LockName {
     }
 }
 
+/// A checked name of a limiter. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LimiterName(LockName);
+
+impl LimiterName {
+    /// The name as the user gave it.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Prefix and name: what its keys are made from.
+    pub fn key(&self) -> &str {
+        self.0.key()
+    }
+}
+
+impl fmt::Debug for LimiterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
 /// A checked queue name with its key. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct QueueName {
@@ -204,6 +231,34 @@ impl TaskId {
 }
 
 impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+/// What tasks have in common that share a limit, such as a tenant.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskKey(Arc<str>);
+
+impl TaskKey {
+    /// Checks a key: 1 to 512 bytes, no control characters.
+    pub(crate) fn parse(key: &str) -> Result<Self, Error> {
+        check_text("a task's key", key).map_err(Error::invalid)?;
+        Ok(Self(key.into()))
+    }
+
+    /// A key that a store gave.
+    pub(crate) fn stored(key: &[u8]) -> Self {
+        Self(String::from_utf8_lossy(key).into())
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for TaskKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", &*self.0)
     }

@@ -98,6 +98,11 @@ impl CallMachine {
         self.sent.iter().filter(|sending| !sending.did_nothing)
     }
 
+    /// Whether it may have been carried out.
+    pub(crate) fn may_be_done(&self) -> bool {
+        self.copies().next().is_some()
+    }
+
     fn fail(&mut self) {
         let failure = self
             .last_failure

@@ -24,6 +24,7 @@ pub mod settle;
 pub mod several;
 pub(crate) mod single_flight;
 pub(crate) mod sweep;
+pub mod take;
 pub(crate) mod task_backoff;
 pub mod worker;
 

@@ -122,6 +122,23 @@ pub const EVENTS_MAX: u64 = 100_000;
 pub const EVENTS_PAGE: usize = 500;
 /// Dead tasks that one sweep looks at, at most.
 pub const SWEEP_LOOK: usize = 1_000;
+/// Keys of a queue that have limits of their own at most.
+pub const KEY_LIMITS_MAX: usize = 100_000;
+/// Keys that one script looks at though no task of theirs comes or goes, at most.
+pub const KEY_LOOK: usize = 100;
+/// Claims that are counted by their keys when a queue's first concurrency of keys is set.
+pub const RUNS_MAX: usize = 5_000;
+/// Tasks of a key that come into line at most when one leaves: more than one, so that it catches up when there may be more.
+pub const PULL_MAX: usize = 2;
+/// How much earlier than its time the next use of a rate may come, but never more than half a gap: for who comes late by as
+/// much, what is lost by waiting is made up for.
+pub const RATE_SLACK: Duration = Duration::from_millis(100);
+/// A rate is at most so many per millisecond: it is kept in quarters of a microsecond.
+pub const RATE_MOST: u64 = 100;
+/// The longest time of a rate, and what its burst may amount to.
+pub const RATE_SPAN_MOST: Duration = Duration::from_secs(366 * 24 * 3600);
+/// A key stands in line so many times at most.
+pub const WEIGHT_MOST: u32 = 100;
 /// Schedules that one request looks at or fires, and slots of one that it fires, at most.
 pub const SLOTS_MAX: usize = 64;
 /// Schedules that one owner has at most: one script puts them.
@@ -142,6 +159,20 @@ pub const INTAKE_SCORE_MAX: u64 = 100_000_000_000;
 pub const DEFAULT_MAX_ATTEMPTS: u32 = 20;
 /// What a task of the intake gets: plain ZADDs carry no options.
 pub const INTAKE_MAX_ATTEMPTS: u32 = DEFAULT_MAX_ATTEMPTS;
+/// How many a limiter allows at most in its time, and as a burst.
+pub const LIMIT_MAX: u32 = 1_000_000;
+/// The same of a sliding window, which remembers each time at which something was taken.
+pub const SLIDING_MAX: u32 = 10_000;
+/// In how long a time so many are allowed.
+pub const LIMIT_PERIODS: RangeInclusive<Duration> = Duration::from_millis(1)..=YEAR;
+/// How long one may wait for a limiter. What is stored further ahead than could be reserved is left of a clock that was
+/// set back: it counts as reserved for this long, so no limiter is closed for longer.
+pub const TAKE_WAIT_MOST: Duration = Duration::from_secs(3600);
+/// How much longer the record of a limiter lives than it means anything. The server looks at another clock for that, which
+/// stands still while it works.
+pub const LIMITER_REST: Duration = Duration::from_secs(1);
+/// Entries of a sliding window that one take forgets at most: it adds one.
+pub const SLIDING_TRIM: u32 = 64;
 
 /// How much longer a waiter may be silent than the first of its line, if so many are before it.
 pub fn further_pause(rank: u32) -> Duration {

@@ -3,11 +3,13 @@
 //! Each verb is one Lua script on Redis and one transaction on SQLite, of the same name.
 
 mod failure;
+mod limiter;
 mod limits;
 mod lock;
 mod queue;
 
 pub use failure::*;
+pub use limiter::*;
 pub use limits::*;
 pub use lock::*;
 pub use queue::*;
@@ -45,6 +47,10 @@ pub enum Request {
     Waiters(Waiters),
     /// Take the lock from whoever has it.
     BreakLease(BreakLease),
+    /// Take so many of a limiter.
+    Take(Take),
+    /// Give a reservation back.
+    GiveBack(GiveBack),
     /// Any verb of a queue.
     Queue(QueueRequest),
 }
@@ -78,6 +84,10 @@ pub enum Reply {
     Waiters(Vec<WaiterReply>),
     /// To [`Request::BreakLease`]: whether there was anything to break.
     BreakLease(bool),
+    /// To [`Request::Take`].
+    Take(TakeReply),
+    /// To [`Request::GiveBack`]: whether it was given back.
+    GiveBack(bool),
     /// To [`Request::Queue`].
     Queue(QueueReply),
 }
@@ -99,6 +109,8 @@ impl Request {
             Self::Holder(_) => "holder",
             Self::Waiters(_) => "waiters",
             Self::BreakLease(_) => "break_lease",
+            Self::Take(_) => "take",
+            Self::GiveBack(_) => "give_back",
             Self::Queue(request) => request.verb.name(),
         }
     }
@@ -119,22 +131,24 @@ impl Request {
             | Self::Waiters(Waiters { name })
             | Self::BreakLease(BreakLease { name }) => Some(name),
             Self::AcquireAll(AcquireAll { locks, .. }) => locks.first().map(|(name, _)| name),
-            Self::Queue(_) => None,
+            Self::Take(_) | Self::GiveBack(_) | Self::Queue(_) => None,
         }
     }
 
-    /// The name of the lock or queue it is about, as the user gave it.
+    /// The name of the lock, limiter or queue it is about, as the user gave it.
     pub fn name(&self) -> &str {
         match self {
             Self::Queue(request) => request.queue.as_str(),
+            Self::Take(Take { name, .. }) | Self::GiveBack(GiveBack { name, .. }) => name.as_str(),
             _ => self.lock().map_or("", LockName::as_str),
         }
     }
 
-    /// The kind of lock it is about, or "queue".
+    /// The kind of lock it is about, "limiter" or "queue".
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Queue(_) => "queue",
+            Self::Take(_) | Self::GiveBack(_) => "limiter",
             _ => self.lock().map_or(LockKind::Exclusive, LockName::kind).name(),
         }
     }

@@ -108,6 +108,10 @@ impl Verdict {
         Ok(Self { delivery: Arc::clone(delivery), verdict: delivery.put_back(delay)? })
     }
 
+    pub(crate) fn throttle(delivery: &Arc<Delivery>, time: Duration) -> Result<Self, Error> {
+        Ok(Self { delivery: Arc::clone(delivery), verdict: delivery.throttle(time)? })
+    }
+
     /// A verdict that was settled already.
     pub(crate) fn accepted(delivery: &Arc<Delivery>, verdict: protocol::Verdict) -> Self {
         Self { delivery: Arc::clone(delivery), verdict }

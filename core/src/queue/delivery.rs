@@ -115,6 +115,14 @@ impl Delivery {
         Ok(Verdict::PutBack { delay })
     }
 
+    /// The verdict on a task that was not tried, since whoever it calls has had enough.
+    pub(crate) fn throttle(&self, time: Duration) -> Result<Verdict, Error> {
+        if time > MAX_TTL {
+            return Err(self.during("throttle", Error::invalid("the time is over 365 days")));
+        }
+        Ok(Verdict::Throttle { time })
+    }
+
     /// The verdict on a task that will never succeed.
     pub(crate) fn bury(reason: &str) -> Verdict {
         Verdict::Bury { reason: shortened(reason) }

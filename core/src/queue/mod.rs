@@ -4,6 +4,7 @@ pub(crate) mod claim_calls;
 pub(crate) mod consumer;
 pub(crate) mod dead_tasks;
 pub(crate) mod delivery;
+pub(crate) mod key_limits;
 pub(crate) mod queue_calls;
 pub(crate) mod queue_options;
 pub(crate) mod schedule;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::error::{Error, not_between};
-use crate::protocol::{Configure, EVENTS_MAX, List, MAX_BATCH, Place, TaskState};
+use crate::protocol::{Configure, EVENTS_MAX, List, MAX_BATCH, Place, Rate, TaskState};
 use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL, checked_ttl};
 
 /// How to claim tasks.
@@ -268,12 +268,45 @@ impl QueueConfig {
         self
     }
 
+    /// How many tasks run at once at most, whoever runs them; `None` for no limit (the default). Not 0.
+    pub fn max_running(mut self, most: Option<u64>) -> Self {
+        self.0.max_running = Some(most);
+        self
+    }
+
+    /// How many tasks are delivered per time at most; `None` for no limit (the default). Every delivery counts, also a retry and
+    /// one that is put back.
+    pub fn rate(mut self, rate: Option<Rate>) -> Self {
+        self.0.rate = Some(rate);
+        self
+    }
+
+    /// How many tasks of each key ([`Task::key`](crate::Task::key)) are in line and running at most, unless the key has limits of
+    /// its own; `None` for no limit (the default). Not 0.
+    pub fn key_concurrency(mut self, most: Option<u32>) -> Self {
+        self.0.key_concurrency = Some(most);
+        self
+    }
+
+    /// How many tasks of each key are delivered per time at most, unless the key has limits of its own; `None` for no limit (the
+    /// default).
+    pub fn key_rate(mut self, rate: Option<Rate>) -> Self {
+        self.0.key_rate = Some(rate);
+        self
+    }
+
     /// Checks everything.
     pub(crate) fn checked(&self) -> Result<Configure, Error> {
         /// Numbers above this are not exact in every language and store.
         const MOST: u64 = 1 << 53;
         let Configure { max_len, dead_max, dead_age, dead_bytes, .. } = &self.0;
-        let counts = [("max_len", max_len.flatten()), ("dead_max", *dead_max), ("dead_bytes", *dead_bytes)];
+        let max_running = self.0.max_running.flatten();
+        let counts = [
+            ("max_len", max_len.flatten()),
+            ("max_running", max_running),
+            ("dead_max", *dead_max),
+            ("dead_bytes", *dead_bytes),
+        ];
         for (option, count) in counts {
             if count.is_some_and(|count| count > MOST) {
                 return Err(Error::invalid(format!("{option} is over 2^53")));
@@ -283,6 +316,12 @@ impl QueueConfig {
             return Err(Error::invalid(
                 "max_len 0 would refuse every task; pause the workers or drop the queue",
             ));
+        }
+        if max_running == Some(0) || self.0.key_concurrency == Some(Some(0)) {
+            return Err(Error::invalid("with a limit of 0 nothing would run; pause the queue"));
+        }
+        for (option, rate) in [("rate", self.0.rate), ("key_rate", self.0.key_rate)] {
+            rate.flatten().map(|rate| rate.check(option)).transpose()?;
         }
         if dead_age.is_some_and(|age| age > MAX_TTL) {
             return Err(Error::invalid("dead_age is over 365 days"));
@@ -330,6 +369,11 @@ mod tests {
             settings().max_len(Some(u64::MAX)),
             settings().dead_max(u64::MAX),
             settings().dead_age(Duration::MAX),
+            settings().max_running(Some(0)),
+            settings().max_running(Some(u64::MAX)),
+            settings().key_concurrency(Some(0)),
+            settings().rate(Some(Rate::new(0, secs(1)))),
+            settings().key_rate(Some(Rate::new(1, secs(1)).burst(0))),
         ] {
             assert_eq!(bad.checked().unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad:?}");
         }

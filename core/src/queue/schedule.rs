@@ -142,6 +142,12 @@ impl Schedule {
         self
     }
 
+    /// As [`Task::key`], of each of its tasks.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.task = self.task.key(key);
+        self
+    }
+
     /// As [`Task::expires`], of each of its tasks.
     pub fn expires(mut self, after: Duration) -> Self {
         self.task = self.task.expires(after);
@@ -222,6 +228,7 @@ impl Schedule {
             priority: task.priority,
             max_attempts: task.max_attempts,
             expires: task.expires,
+            key: task.key,
         })
     }
 
@@ -282,6 +289,8 @@ pub struct ScheduleInfo {
     pub max_attempts: u32,
     /// Of its tasks.
     pub expires: Option<Duration>,
+    /// Of its tasks.
+    pub key: Option<String>,
     /// Bytes of its tasks' payload and headers, as stored.
     pub size: u64,
 }
@@ -317,6 +326,7 @@ impl ScheduleInfo {
             priority: record.priority,
             max_attempts: record.max_attempts,
             expires: (record.expires > 0).then(|| Duration::from_millis(record.expires)),
+            key: record.key.map(|key| key.as_str().to_owned()),
             size: record.size,
         }
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::base::envelope::{self, Headers, MAX_PAYLOAD};
 use crate::base::error::{Error, not_between};
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::engine::task_backoff::Backoff;
 use crate::protocol::{
     AttemptFailed, DEFAULT_MAX_ATTEMPTS, Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, ResultReply,
@@ -42,6 +42,7 @@ pub struct Task {
     max_attempts: u32,
     expires: Option<Duration>,
     on_duplicate: OnDuplicate,
+    key: Option<String>,
     settings: TaskSettings,
 }
 
@@ -72,6 +73,7 @@ impl Task {
             max_attempts: DEFAULT_MAX_ATTEMPTS,
             expires: None,
             on_duplicate: OnDuplicate::Keep,
+            key: None,
             settings: TaskSettings::default(),
         }
     }
@@ -125,6 +127,15 @@ impl Task {
     /// Expires this long after acceptance; then it becomes dead (default: never).
     pub fn expires(mut self, after: Duration) -> Self {
         self.expires = Some(after);
+        self
+    }
+
+    /// What it has in common with others, such as `tenant:7`: 1 to 512 bytes without control characters (default: none). Tasks of one
+    /// key share the limits that the queue gives each key ([`QueueConfig::key_concurrency`](crate::QueueConfig::key_concurrency),
+    /// [`QueueConfig::key_rate`](crate::QueueConfig::key_rate)), and keys share the queue alike: one with a million tasks does not
+    /// hold up another with ten. Without any limit one task of each key stands in line, and the next one when that is delivered.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
         self
     }
 
@@ -205,6 +216,12 @@ impl Task {
             max_attempts: self.max_attempts,
             expires: self.expires,
             on_duplicate: self.on_duplicate,
+            key: self
+                .key
+                .as_deref()
+                .map(TaskKey::parse)
+                .transpose()
+                .map_err(|error| wrong(error.to_string()))?,
         })
     }
 }
@@ -308,6 +325,8 @@ pub struct TaskInfo {
     pub progress: Vec<u8>,
     /// Whether it was cancelled while it runs: this run is its last.
     pub cancelled: bool,
+    /// Its key, if it has one.
+    pub key: Option<String>,
 }
 
 impl From<TaskRecord> for TaskInfo {
@@ -343,6 +362,7 @@ impl From<TaskRecord> for TaskInfo {
                 .collect(),
             progress: record.progress.to_vec(),
             cancelled: record.cancelled,
+            key: record.key.map(|key| key.as_str().to_owned()),
         }
     }
 }

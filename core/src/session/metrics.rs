@@ -15,6 +15,7 @@ use crate::base::wake::locked;
 use crate::engine::acquire::Acquired;
 use crate::engine::loss::LossReason;
 use crate::engine::schedule::FiredSchedule;
+use crate::engine::take::TakeEnd;
 use crate::protocol::{Failure, FailureKind, Outcome, Verdict};
 
 /// Upper bounds of all histograms, in seconds: from what a request to a near store takes to the default `max_hold`.
@@ -72,6 +73,8 @@ pub(crate) struct Meters {
     ended: IntCounterVec,
     wait: Histogram,
     hold: Histogram,
+    takes: IntCounterVec,
+    take_wait: Histogram,
     renewals: IntCounterVec,
     requests: Histogram,
     retries: IntCounter,
@@ -235,6 +238,14 @@ impl Meters {
             ended,
             wait: make.histogram("lock_wait_seconds", "From the call of an acquire to its grant.")?,
             hold: make.histogram("lock_hold_seconds", "From the grant of a lock's lease to its end.")?,
+            takes: make.counters(
+                "limiter_takes_total",
+                "Takes of limiters by how they ended.",
+                &["outcome"],
+                &["allowed", "waited", "refused", "cancelled", "failed"],
+            )?,
+            take_wait: make
+                .histogram("limiter_wait_seconds", "From the call of a take that had to wait to its turn.")?,
             renewals: make.counters(
                 "renewals_total",
                 "Renewals in the background, of locks and claims, by how they ended.",
@@ -288,6 +299,26 @@ impl Meters {
     /// The future of an acquire was dropped.
     pub(crate) fn acquire_dropped(&self) {
         self.acquires.with_label_values(&["cancelled"]).inc();
+    }
+
+    /// A take has ended; `took` is how long it took.
+    pub(crate) fn taken(&self, result: Result<&TakeEnd, &Error>, took: Duration) {
+        let outcome = match result.map_err(Error::kind) {
+            Ok(TakeEnd::Allowed { waited: false }) => "allowed",
+            Ok(TakeEnd::Allowed { waited: true }) => {
+                self.take_wait.observe(took.as_secs_f64());
+                "waited"
+            }
+            Ok(TakeEnd::RetryAfter(_)) => "refused",
+            Err(ErrorKind::Cancelled) => "cancelled",
+            Err(_) => "failed",
+        };
+        self.takes.with_label_values(&[outcome]).inc();
+    }
+
+    /// The future of a take was dropped.
+    pub(crate) fn take_dropped(&self) {
+        self.takes.with_label_values(&["cancelled"]).inc();
     }
 
     pub(crate) fn lease_ended(&self, ended: Ended, held: Duration) {

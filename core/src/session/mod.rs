@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::fork::{self, Generation};
-use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::base::name::{LimiterName, LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::Token;
 use crate::base::wake::{Hub, Place};
 use crate::engine::Jitter;
@@ -31,7 +31,8 @@ use crate::engine::acquire::{AcquireMachine, AcquireParams, ForeignHolder, LockP
 use crate::engine::call::CallMachine;
 use crate::engine::reentrancy::Owners;
 use crate::engine::single_flight::SingleFlight;
-use crate::protocol::{CLOCK_MARGIN, ClientId, Fence, Request};
+use crate::engine::take::TakeMachine;
+use crate::protocol::{CLOCK_MARGIN, ClientId, Fence, Request, Take};
 use crate::session::call_slots::CallSlots;
 use crate::session::channel::Channel;
 use crate::session::circuit::Circuit;
@@ -81,6 +82,11 @@ impl Session {
     /// Checks a name. No I/O.
     pub(crate) fn lock_name(&self, kind: LockKind, name: &str) -> Result<LockName, Error> {
         self.config.prefixes.name_of_kind(kind, name)
+    }
+
+    /// Checks a name. No I/O.
+    pub(crate) fn limiter_name(&self, name: &str) -> Result<LimiterName, Error> {
+        self.config.prefixes.limiter_name(name)
     }
 
     /// Checks a name. No I/O.
@@ -283,6 +289,12 @@ impl Live {
     /// A single request as a machine.
     pub(crate) fn call(&self, request: Request) -> CallMachine {
         CallMachine::new(request, self.clock.now(), self.give_up(), Jitter::random())
+    }
+
+    /// A take as a machine.
+    pub(crate) fn take(&self, take: Take) -> TakeMachine {
+        let (now, stands) = (self.clock.now(), self.clock.stands());
+        TakeMachine::new(take, now, self.give_up(), stands, Jitter::random())
     }
 
     /// An acquire as a machine, with the place where its hints arrive.

@@ -3,6 +3,7 @@
 mod bare;
 mod bytes;
 mod crash;
+mod keys;
 mod latency;
 mod results;
 mod schedules;
@@ -11,6 +12,7 @@ mod speed;
 
 pub use bytes::expired;
 pub use crash::{CHILD, child, crash};
+pub use keys::{keys, keys_memory};
 pub use latency::latency;
 pub use results::{WAITER, results, waiter};
 pub use schedules::schedules;

@@ -175,17 +175,41 @@ stanchion_task task(actor *self, const json_t *request) {
   task.timeout_ms = whole(self, request, "timeout_ms", NOT_GIVEN);
   task.backoff = backoff(json_object_get(request, "backoff"));
   task.keep_result_ms = whole(self, request, "keep_result_ms", NOT_GIVEN);
+  task.key = maybe_text(self, request, "key");
   return task;
+}
+
+stanchion_rate rate(actor *self, const json_t *request, const char *key) {
+  const json_t *told = json_object_get(request, key);
+  stanchion_rate found = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN};
+  if (json_is_null(told)) {
+    found.count = -2;
+  } else if (told != NULL) {
+    if (!json_is_object(told)) refuse(self, "it is no stanchion_rate");
+    found.count = whole(self, told, "count", NOT_GIVEN);
+    found.per_ms = whole(self, told, "per_ms", NOT_GIVEN);
+    found.burst = whole(self, told, "burst", NOT_GIVEN);
+  }
+  return found;
+}
+
+/* A limit: null takes it away. */
+static int64_t limit(actor *self, const json_t *request, const char *key) {
+  return json_is_null(json_object_get(request, key)) ? -2 : whole(self, request, key, NOT_GIVEN);
 }
 
 stanchion_queue_config settings(actor *self, const json_t *request) {
   stanchion_queue_config settings;
   stanchion_queue_config_init(&settings, sizeof settings);
-  settings.max_len = json_is_null(json_object_get(request, "max_len")) ? -2 : whole(self, request, "max_len", NOT_GIVEN);
+  settings.max_len = limit(self, request, "max_len");
   settings.dead_max = whole(self, request, "dead_max", NOT_GIVEN);
   settings.dead_age_ms = whole(self, request, "dead_age_ms", NOT_GIVEN);
   settings.dead_bytes = whole(self, request, "dead_bytes", NOT_GIVEN);
   settings.intake = flag(self, request, "intake");
   settings.events = whole(self, request, "events", NOT_GIVEN);
+  settings.max_running = limit(self, request, "max_running");
+  settings.rate = rate(self, request, "rate");
+  settings.key_concurrency = limit(self, request, "key_concurrency");
+  settings.key_rate = rate(self, request, "key_rate");
   return settings;
 }

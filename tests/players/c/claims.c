@@ -56,6 +56,13 @@ json_t *put_back(actor *self, json_t *request) {
   return json_null();
 }
 
+json_t *throttle(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  int64_t time = whole(self, request, "time_ms", NOT_GIVEN);
+  CHECK(stanchion_claim_throttle(claim_of(self, request), time, &error));
+  return json_null();
+}
+
 json_t *extend_claim(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   int64_t lease = whole(self, request, "lease_ms", NOT_GIVEN);
@@ -79,7 +86,12 @@ static void carry_out(actor *self, stanchion_worker worker, stanchion_claim clai
   json_t *plan = json_object_get(plans, json_string_value(id));
   size_t acts = json_array_size(plan), at = (size_t)info.attempt < acts ? (size_t)info.attempt : acts;
   const char *act = acts == 0 ? "ok" : json_string_value(json_array_get(plan, at - 1));
+  int is_first = 1;
+  for (size_t i = 0; i < json_array_size(seen); i++)
+    if (json_equal(json_object_get(json_array_get(seen, i), "id"), id)) is_first = 0;
   json_array_append_new(seen, json_pack("{s:o, s:I}", "id", id, "attempt", (json_int_t)info.attempt));
+  /* It does not count as an attempt. */
+  if (strcmp(act, "throttle") == 0 && is_first) CHECK(stanchion_claim_throttle(claim, 0, &error));
   if (strcmp(act, "ack") == 0) CHECK(stanchion_claim_ack(claim, &error));
   if (strcmp(act, "outlive") == 0) CHECK(stanchion_claim_wait_lost(claim, 10000, &error));
   if (strcmp(act, "bury") == 0) CHECK(stanchion_claim_bury(claim, NULL, 0, &error));

@@ -66,6 +66,8 @@ const stanchion_header *headers(actor *self, const json_t *request, size_t *coun
 stanchion_text payload(const json_t *request);
 /* Other bytes of a request, in the same way. */
 stanchion_text given_bytes(const json_t *request, const char *key);
+/* A rate of a request; with a count of NOT_GIVEN if it has none, and of -2 if it is null. */
+stanchion_rate rate(actor *self, const json_t *request, const char *key);
 stanchion_queue_config settings(actor *self, const json_t *request);
 const char *label(const json_t *request, const char *key, const char *missing);
 
@@ -83,6 +85,7 @@ json_t *shown_claim(actor *self, stanchion_claim claim);
 json_t *shown_enqueued(const stanchion_enqueued *done);
 json_t *shown_tasks(actor *self, stanchion_tasks tasks);
 json_t *shown_consumer(const stanchion_consumer *one);
+json_t *shown_rate(stanchion_rate rate);
 json_t *shown_stats(const stanchion_stats *stats);
 
 #endif

@@ -92,7 +92,9 @@ static stanchion_verdict *verdicts(actor *self, json_t *request, size_t *count) 
     found[i].kind = strcmp(kind, "ack") == 0    ? STANCHION_ACK
                     : strcmp(kind, "nack") == 0 ? STANCHION_NACK
                     : strcmp(kind, "bury") == 0 ? STANCHION_BURY
+                    : strcmp(kind, "throttle") == 0 ? STANCHION_VERDICT_THROTTLE
                                                 : STANCHION_PUT_BACK;
+    if (found[i].kind == STANCHION_VERDICT_THROTTLE) found[i].delay_ms = whole(self, told, "time_ms", NOT_GIVEN);
     stanchion_text result = given_bytes(told, "result");
     found[i].result = result.data;
     found[i].result_len = result.len;
@@ -152,11 +154,11 @@ json_t *get(actor *self, json_t *request) {
 }
 
 static stanchion_list_options list_options(actor *self, json_t *request) {
-  static const char *const STATES[] = {"scheduled", "ready", "claimed", "dead"};
+  static const char *const STATES[] = {"scheduled", "ready", "claimed", "dead", "held"};
   const char *state = label(request, "state", "");
   stanchion_list_options options;
   stanchion_list_options_init(&options, sizeof options);
-  for (int32_t i = 0; i < 4; i++)
+  for (int32_t i = 0; i < 5; i++)
     if (strcmp(STATES[i], state) == 0) options.state = i + 1;
   options.max = whole(self, request, "max", NOT_GIVEN);
   options.page = maybe_text(self, request, "page");

@@ -52,6 +52,7 @@ static stanchion_schedule schedule_of(actor *self, const json_t *request) {
   schedule.priority = (int32_t)whole(self, request, "priority", NOT_GIVEN);
   schedule.max_attempts = whole(self, request, "max_attempts", NOT_GIVEN);
   schedule.expires_ms = whole(self, request, "expires_ms", NOT_GIVEN);
+  schedule.key = maybe_text(self, request, "key");
   return schedule;
 }
 
@@ -103,12 +104,12 @@ static json_t *shown_schedule(const stanchion_schedule_info *info) {
                             overlap, "jitter_ms", (json_int_t)info->jitter_ms, "starts_ms",
                             maybe_number(info->starts_ms, NOT_GIVEN), "ends_ms", maybe_number(info->ends_ms, NOT_GIVEN),
                             "paused", info->paused, "next_ms", maybe_number(info->next_ms, NOT_GIVEN));
-  json_t *more = json_pack("{s:I, s:o, s:I, s:I, s:I, s:o, s:i, s:I, s:o, s:I}", "late_ms", (json_int_t)info->late_ms,
+  json_t *more = json_pack("{s:I, s:o, s:I, s:I, s:I, s:o, s:i, s:I, s:o, s:I, s:o}", "late_ms", (json_int_t)info->late_ms,
                            "owner", shown_maybe(info->owner), "fired", (json_int_t)info->fired, "skipped",
                            (json_int_t)info->skipped, "missed_slots", (json_int_t)info->missed_slots, "last_task",
                            shown_maybe(info->last_task), "priority", (int)info->priority, "max_attempts",
                            (json_int_t)info->max_attempts, "expires_ms", maybe_number(info->expires_ms, NOT_GIVEN),
-                           "size", (json_int_t)info->size);
+                           "size", (json_int_t)info->size, "key", maybe_shown(info->key));
   json_object_update(shown, more);
   json_decref(more);
   return shown;

@@ -74,7 +74,7 @@ json_t *shown_claim(actor *self, stanchion_claim claim) {
   stanchion_claim_info info = {.struct_size = sizeof info};
   stanchion_error *error = NULL;
   check(self, stanchion_claim_get(claim, &info, &error), &error);
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "id", shown_text(info.id), "kind",
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "id", shown_text(info.id), "key", maybe_shown(info.key), "kind",
                    maybe_shown(info.kind), "queue",
                    shown_text(info.queue), "payload", shown_bytes(info.payload, info.payload_len), "headers",
                    shown_headers(info.headers, info.header_count), "attempt", (json_int_t)info.attempt, "max_attempts",
@@ -110,13 +110,13 @@ static json_t *shown_failures(actor *self, stanchion_tasks tasks, size_t index, 
 /* What it says about its runs, and what became of them. */
 static json_t *shown_runs(const stanchion_task_info *info, json_t *failures) {
   json_t *backoff = info->backoff.data == NULL ? json_null() : json_loadb(info->backoff.data, info->backoff.len, 0, NULL);
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "kind", maybe_shown(info->kind), "timeout_ms",
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "key", maybe_shown(info->key), "kind", maybe_shown(info->kind), "timeout_ms",
                    maybe_number(info->timeout_ms, NOT_GIVEN), "backoff", backoff, "failures", failures, "progress",
                    shown_bytes(info->progress, info->progress_len), "cancelled", info->cancelled);
 }
 
 static json_t *shown_task(const stanchion_task_info *info) {
-  static const char *const WORDS[] = {NULL, "scheduled", "ready", "claimed", "dead"};
+  static const char *const WORDS[] = {NULL, "scheduled", "ready", "claimed", "dead", "held"};
   return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:i, s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:o}", "id",
                    shown_text(info->id), "state", WORD(WORDS, info->state), "payload",
                    shown_bytes(info->payload, info->payload_len), "headers",
@@ -148,8 +148,25 @@ json_t *shown_consumer(const stanchion_consumer *one) {
                    (json_int_t)one->waiters, "claims", (json_int_t)one->claims);
 }
 
+json_t *shown_rate(stanchion_rate rate) {
+  if (rate.count == NOT_GIVEN) return json_null();
+  return json_pack("{s:I, s:I, s:I}", "count", (json_int_t)rate.count, "per_ms", (json_int_t)rate.per_ms, "burst",
+                   (json_int_t)rate.burst);
+}
+
+static json_t *shown_limits(const stanchion_stats *stats) {
+  static const char *const WORDS[] = {NULL, "open", "paused", "max_running", "rate", "throttled"};
+  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o}", "max_running",
+                   maybe_number(stats->max_running, NOT_GIVEN), "rate", shown_rate(stats->rate), "key_concurrency",
+                   maybe_number(stats->key_concurrency, NOT_GIVEN), "key_rate", shown_rate(stats->key_rate), "held",
+                   (json_int_t)stats->held, "keys_waiting", (json_int_t)stats->keys_waiting, "next_key_ms",
+                   maybe_number(stats->next_key_ms, NOT_GIVEN), "gate", WORD(WORDS, stats->gate), "opens_in_ms",
+                   maybe_number(stats->opens_in_ms, NOT_GIVEN));
+}
+
 json_t *shown_stats(const stanchion_stats *stats) {
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:b, s:I, s:I, s:I}", "scheduled",
+  json_t *limits = shown_limits(stats);
+  json_t *shown = json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:b, s:I, s:I, s:I}", "scheduled",
                    (json_int_t)stats->scheduled, "ready", (json_int_t)stats->ready, "claimed",
                    (json_int_t)stats->claimed, "dead", (json_int_t)stats->dead, "successors",
                    (json_int_t)stats->successors, "paused", stats->paused, "waiters", (json_int_t)stats->waiters, "next_due_ms",
@@ -159,4 +176,7 @@ json_t *shown_stats(const stanchion_stats *stats) {
                    "dead_age_ms", (json_int_t)stats->dead_age_ms, "dead_bytes", (json_int_t)stats->dead_bytes,
                    "intake", stats->intake, "schedules", (json_int_t)stats->schedules, "schedules_late_ms",
                    (json_int_t)stats->schedules_late_ms, "events", (json_int_t)stats->events);
+  json_object_update(shown, limits);
+  json_decref(limits);
+  return shown;
 }

@@ -36,30 +36,35 @@ const NAMES = {
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
   keep_result_ms: 'keepResultMs', stale_ms: 'staleMs', older_than_ms: 'olderThanMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa',
-  tls_cert: 'tlsCert', tls_key: 'tlsKey', jitter_ms: 'jitterMs', starts_ms: 'starts', ends_ms: 'ends'
+  tls_cert: 'tlsCert', tls_key: 'tlsKey', jitter_ms: 'jitterMs', starts_ms: 'starts', ends_ms: 'ends',
+  max_running: 'maxRunning', key_concurrency: 'keyConcurrency', per_ms: 'perMs', key_rate: 'keyRate'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight']
 const CACHED = ['stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label']
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'timeout_ms', 'wait_ms']
 const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate', 'kind',
-  'timeout_ms', 'backoff', 'keep_result_ms']
+  'timeout_ms', 'backoff', 'keep_result_ms', 'key']
 const SCHEDULE = [
   'id', 'when', 'tz', 'missed', 'overlap', 'jitter_ms', 'starts_ms', 'ends_ms', 'paused', 'payload', 'headers', 'priority',
-  'max_attempts', 'expires_ms']
+  'max_attempts', 'expires_ms', 'key']
 const CONNECT = [
   'lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label', 'tls_ca', 'tls_cert', 'tls_key']
 const LIST = ['max', 'page', 'prefix', 'payloads']
 const DEAD = ['ids', 'count', 'reason', 'prefix', 'older_than_ms']
 const LIST_SCHEDULES = ['page', 'max']
-const SETTINGS = ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events']
+const SETTINGS = [
+  'max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events', 'max_running', 'rate', 'key_concurrency', 'key_rate']
+const LIMITS = ['concurrency', 'rate', 'weight']
+const RATES = ['rate', 'key_rate']
 
 /** A request's arguments, under the names of the package. */
 function options(request, names) {
   const found = {}
   for (const name of names) {
     if (!(name in request)) continue
-    found[NAMES[name] ?? name] = name === 'on_duplicate' ? policy(request[name]) : special(request[name])
+    found[NAMES[name] ?? name] = name === 'on_duplicate' ? policy(request[name])
+      : RATES.includes(name) ? rate(request[name]) : special(request[name])
   }
   return found
 }
@@ -68,6 +73,13 @@ function policy(told) {
   if (told?.debounce_ms !== undefined) return { debounce: { maxWaitMs: special(told.debounce_ms) } }
   if (told?.throttle_ms !== undefined) return { throttle: { windowMs: special(told.throttle_ms) } }
   return told
+}
+
+function rate(told) {
+  if (typeof told?.count === 'undefined') return special(told)
+  const { per_ms: perMs, ...others } = told
+  const found = { ...others, ...perMs === undefined ? {} : { perMs } }
+  return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, special(value)]))
 }
 
 // Versions, receipts and fences fit into a number here; the package has them as bigints.
@@ -95,6 +107,7 @@ const shownHolder = found => ({
   since_ms: millis(found.since), remaining_ms: found.remainingMs, waiters: found.waiters, weight: found.weight
 })
 
+const shownTaken = taken => ({ outcome: taken.allowed ? 'allowed' : 'refused', retry_after_ms: taken.retryAfterMs })
 const shownWaiter = found => ({
   label: found.label, host: found.host, pid: found.pid, since_ms: millis(found.since), waiting_ms: found.waitingMs,
   weight: found.weight
@@ -111,13 +124,13 @@ const shownTask = task => ({
   reason: task.reason, died_ms: millis(task.died), successor_due_ms: millis(task.successorDue), kind: task.kind,
   timeout_ms: task.timeoutMs, backoff: task.backoff,
   failures: task.failures.map(({ at, reason }) => ({ at_ms: millis(at), reason })), progress: hex(task.progress),
-  cancelled: task.cancelled
+  cancelled: task.cancelled, key: task.key
 })
 
 const shownClaim = claim => ({
   id: claim.id, queue: claim.queue, payload: hex(claim.payload), headers: claim.headers, attempt: claim.attempt,
   max_attempts: claim.maxAttempts, receipt: whole(claim.receipt), version: whole(claim.version),
-  priority: claim.priority, due_ms: millis(claim.due), kind: claim.kind
+  priority: claim.priority, due_ms: millis(claim.due), kind: claim.kind, key: claim.key
 })
 
 const shownError = error => error === null ? null : { error: failure(error) }
@@ -131,7 +144,14 @@ const shownSchedule = found => ({
   starts_ms: millis(found.starts), ends_ms: millis(found.ends), paused: found.paused, next_ms: millis(found.next),
   late_ms: found.lateMs, owner: found.owner, fired: found.fired, skipped: found.skipped, missed_slots: found.missedSlots,
   last_task: found.lastTask, priority: found.priority, max_attempts: found.maxAttempts, expires_ms: found.expiresMs,
-  size: found.size
+  size: found.size, key: found.key
+})
+
+const shownRate = rate => rate && { count: rate.count, per_ms: rate.perMs, burst: rate.burst }
+
+const shownKey = found => ({
+  key: found.key, running: found.running, in_line: found.inLine, held: found.held, opens_in_ms: found.opensInMs,
+  limits: found.limits && { ...found.limits, rate: shownRate(found.limits.rate) }
 })
 
 const shownEvent = ({ at, version, ...event }) => ({ ...event, at_ms: millis(at), version: whole(version) })
@@ -156,6 +176,10 @@ class Actor {
     this.told = []
     /** Calls are made one after the other. */
     this.last = Promise.resolve()
+  }
+
+  limiter(request) {
+    return this.client.limiter(special(request.limiter), options(request, ['n', 'per_ms', 'burst', 'kind']))
   }
 
   lock({ lock }) {
@@ -191,6 +215,7 @@ class Actor {
         case 'nack': return claim.nacked(options(told, ['delay_ms', 'reason']))
         case 'bury': return claim.buried(told.reason)
         case 'put_back': return claim.returned(options(told, ['delay_ms']))
+        case 'throttle': return claim.throttled(special(told.time_ms))
       }
     })
   }
@@ -216,6 +241,8 @@ class Actor {
       if (act === 'fail') throw new Error('as planned')
       if (act === 'ack') await task.ack()
       if (act === 'bury') await task.bury()
+      // It does not count as an attempt.
+      if (act === 'throttle' && seen.filter(({ id }) => id === task.id).length === 1) await task.throttle(0)
       if (act === 'outlive') await aborted(task.signal, 10_000)
     }
     const worker = this.queue(request).worker(
@@ -320,6 +347,12 @@ const OPERATIONS = {
   'lock.is_locked': (actor, request) => actor.lock(request).isLocked(),
   'lock.break_lease': (actor, request) => actor.lock(request).breakLease(),
 
+  'limiter.take': async (actor, request) => {
+    if ('cancel' in request) throw new Cannot("a signal's own reason is what is thrown")
+    return shownTaken(await actor.limiter(request).take(options(request, ['count', 'wait_ms'])))
+  },
+  'limiter.try_take': async (actor, request) => shownTaken(await actor.limiter(request).tryTake(options(request, ['count']))),
+
   'lease.look': (actor, request) => {
     const lease = actor.lease(request)
     const fences = Object.fromEntries(Object.entries(lease.fences).map(([name, fence]) => [name, whole(fence)]))
@@ -389,7 +422,10 @@ const OPERATIONS = {
       successors: found.successors, paused: found.paused, waiters: found.waiters, next_due_ms: found.nextDueMs, enqueued: found.enqueued,
       acked: found.acked, retried: found.retried, died: found.died, max_len: settings.maxLen,
       dead_max: settings.deadMax, dead_age_ms: settings.deadAgeMs, dead_bytes: settings.deadBytes,
-      intake: settings.intake, events: settings.events, schedules: found.schedules, schedules_late_ms: found.schedulesLateMs
+      intake: settings.intake, events: settings.events, schedules: found.schedules, schedules_late_ms: found.schedulesLateMs,
+      held: found.held, keys_waiting: found.keysWaiting, next_key_ms: found.nextKeyMs, gate: found.gate,
+      opens_in_ms: found.opensInMs, max_running: settings.maxRunning, rate: shownRate(settings.rate),
+      key_concurrency: settings.keyConcurrency, key_rate: shownRate(settings.keyRate)
     }
   },
   'queue.pause': (actor, request) => actor.queue(request).pause(),
@@ -413,6 +449,12 @@ const OPERATIONS = {
   'queue.resume_schedule': (actor, request) => actor.queue(request).resumeSchedule(special(request.id)),
   'queue.remove_schedule': (actor, request) => actor.queue(request).removeSchedule(special(request.id)),
   'queue.run_schedule': (actor, request) => actor.queue(request).runSchedule(special(request.id)),
+  'queue.limit_key': (actor, request) => actor.queue(request).limitKey(special(request.key), options(request, LIMITS)),
+  'queue.get_key': async (actor, request) => shownKey(await actor.queue(request).getKey(special(request.key))),
+  'queue.list_keys': async (actor, request) => {
+    const found = await actor.queue(request).listKeys(options(request, LIST_SCHEDULES))
+    return { items: found.keys.map(shownKey), next: found.next }
+  },
   // The id counts for a jitter only: without one, scenarios leave it out.
   'schedule.preview': (_, request) =>
     previewSchedule({ id: '', ...options(request, SCHEDULE) }, special(request.after_ms), special(request.count)).map(millis),
@@ -426,6 +468,7 @@ const OPERATIONS = {
   'claim.nack': (actor, request) => actor.claim(request).nack(options(request, ['delay_ms', 'reason'])),
   'claim.bury': (actor, request) => actor.claim(request).bury(special(request.reason)),
   'claim.put_back': (actor, request) => actor.claim(request).putBack(options(request, ['delay_ms'])),
+  'claim.throttle': (actor, request) => actor.claim(request).throttle(special(request.time_ms)),
   'claim.extend': (actor, request) => actor.claim(request).extend(special(request.lease_ms)),
   'claim.wait_lost': (actor, request) => aborted(actor.claim(request).signal, special(request.time_ms)),
 

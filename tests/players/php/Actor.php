@@ -8,6 +8,8 @@ use Stanchion\Claim;
 use Stanchion\Client;
 use Stanchion\Exception\StanchionException;
 use Stanchion\Lease;
+use Stanchion\Limiter;
+use Stanchion\LimitKind;
 use Stanchion\Lock;
 use Stanchion\Queue;
 use Stanchion\Testing\Clock;
@@ -64,6 +66,15 @@ final class Actor
         return is_array($told) && array_key_exists('owner', $told) ? $lock->reentrant(special($told['owner'])) : $lock;
     }
 
+    public function limiter(array $request): Limiter
+    {
+        $given = arguments($request, ['n', 'per_ms', 'burst']);
+        if (isset($request['kind'])) {
+            $given['kind'] = LimitKind::tryFrom(special($request['kind'])) ?? throw new Cannot('the kinds are an enum');
+        }
+        return $this->client()->limiter(special($request['limiter']), ...$given);
+    }
+
     public function queue(array $request): Queue
     {
         return $this->client()->queue(special($request['queue']));
@@ -107,6 +118,7 @@ final class Actor
                 'nack' => $claim->nacked(...arguments($told, ['delay_ms', 'reason'])),
                 'bury' => $claim->buried(...arguments($told, ['reason'])),
                 'put_back' => $claim->returned(...arguments($told, ['delay_ms'])),
+                'throttle' => $claim->throttled(...arguments($told, ['time_ms'])),
             };
         }, $request['verdicts']);
     }
@@ -178,12 +190,15 @@ final class Actor
         $seen = $events = [];
         $handle = static function (Claim $task) use ($request, &$seen): void {
             $plan = $request['handler'][$task->id()] ?? ['ok'];
+            $isFirst = !in_array($task->id(), array_column($seen, 'id'), true);
             $seen[] = ['id' => $task->id(), 'attempt' => $task->attempt()];
             match ($plan[min($task->attempt(), count($plan)) - 1]) {
                 'ok' => null,
                 'fail' => throw new DomainException('as planned'),
                 'ack' => $task->ack(),
                 'bury' => $task->bury(),
+                // It does not count as an attempt.
+                'throttle' => $isFirst ? $task->throttle(0) : null,
                 'outlive' => $task->waitLost(10),
             };
         };

@@ -8,6 +8,7 @@ use Stanchion\Exponential;
 use Stanchion\Missed;
 use Stanchion\OnDuplicate;
 use Stanchion\Overlap;
+use Stanchion\Rate;
 
 /** What PHP's own types do not allow. */
 final class Cannot extends Exception
@@ -72,6 +73,19 @@ function backoff(mixed $told): mixed
     return new Exponential(...$parts);
 }
 
+/** In PHP false stands for "no limit". */
+function rate(mixed $told): mixed
+{
+    if (!is_array($told) || !isset($told['count'])) {
+        return $told ?? false;
+    }
+    $parts = [];
+    foreach ($told as $name => $value) {
+        $parts[$name === 'per_ms' ? 'per' : $name] = $name === 'per_ms' ? seconds($value) : special($value);
+    }
+    return new Rate(...$parts);
+}
+
 /** What becomes of missed slots: a word of the enum, or a number. */
 function missed(mixed $told): mixed
 {
@@ -84,16 +98,17 @@ function overlap(mixed $told): mixed
 }
 
 const NAMES = [
+    'max_len' => 'maxLen', 'max_running' => 'maxRunning', 'key_concurrency' => 'keyConcurrency', 'key_rate' => 'keyRate',
     'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'without_store' => 'withoutStore', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
     'concurrency' => 'prefetch', 'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
     'tls_ca' => 'tlsCa', 'tls_cert' => 'tlsCert', 'tls_key' => 'tlsKey',
 ];
 const TIMES = [
-    'ttl_ms' => 'ttl', 'max_hold_ms' => 'maxHold', 'wait_ms' => 'wait', 'adopt_unexpiring_ms' => 'adoptUnexpiring',
+    'ttl_ms' => 'ttl', 'per_ms' => 'per', 'max_hold_ms' => 'maxHold', 'wait_ms' => 'wait', 'adopt_unexpiring_ms' => 'adoptUnexpiring',
     'cooldown_ms' => 'cooldown', 'delay_ms' => 'delay', 'due_ms' => 'due', 'expires_ms' => 'expires',
     'lease_ms' => 'lease', 'stale_ms' => 'stale', 'max_run_ms' => 'maxRun', 'grace_ms' => 'grace', 'dead_age_ms' => 'deadAge',
     'older_than_ms' => 'olderThan', 'timeout_ms' => 'timeout', 'jitter_ms' => 'jitter', 'starts_ms' => 'starts', 'ends_ms' => 'ends',
-    'after_ms' => 'after', 'keep_result_ms' => 'keepResult',
+    'after_ms' => 'after', 'keep_result_ms' => 'keepResult', 'time_ms' => 'time',
 ];
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight'];
 const DEAD = ['ids', 'receipts', 'count', 'reason', 'prefix', 'older_than_ms'];
@@ -101,12 +116,16 @@ const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms', 'timeout_ms'
 const CACHED = ['ttl_ms', 'stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label'];
 const TASK = [
     'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate', 'kind', 'timeout_ms',
-    'backoff', 'keep_result_ms',
+    'backoff', 'keep_result_ms', 'key',
 ];
 const SCHEDULE = [
     'id', 'when', 'tz', 'missed', 'overlap', 'jitter_ms', 'starts_ms', 'ends_ms', 'paused', 'payload', 'headers', 'priority',
-    'max_attempts', 'expires_ms',
+    'max_attempts', 'expires_ms', 'key',
 ];
+const CONFIG = [
+    'max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events', 'max_running', 'rate', 'key_concurrency', 'key_rate',
+];
+const LIMITS = ['key', 'rate', 'weight'];
 
 /** A request's arguments, under the names and in the units of the package. */
 function arguments(array $request, array $names): array
@@ -122,7 +141,8 @@ function arguments(array $request, array $names): array
             $name === 'missed' => $found['missed'] = missed($request[$name]),
             $name === 'overlap' => $found['overlap'] = overlap($request[$name]),
             // In PHP null stands for "not given" and false for "no limit".
-            $name === 'max_len' => $found['maxLen'] = $request[$name] ?? false,
+            in_array($name, ['max_len', 'max_running', 'key_concurrency'], true) => $found[NAMES[$name]] = $request[$name] ?? false,
+            in_array($name, ['rate', 'key_rate'], true) => $found[NAMES[$name] ?? $name] = rate($request[$name]),
             isset(TIMES[$name]) => $found[TIMES[$name]] = seconds($request[$name]),
             default => $found[NAMES[$name] ?? $name] = special($request[$name]),
         };

@@ -60,6 +60,11 @@ $operations = [
     'lock.holders' => fn (Actor $actor, array $request) => array_map(shownHolder(...), $actor->lock($request)->holders()),
     'lock.is_locked' => fn (Actor $actor, array $request) => $actor->lock($request)->isLocked(),
     'lock.break_lease' => fn (Actor $actor, array $request) => $actor->lock($request)->breakLease(),
+    'limiter.take' => fn (Actor $actor, array $request) => isset($request['cancel'])
+        ? throw new Cannot('a wait ends by a signal')
+        : shownTaken($actor->limiter($request)->take(special($request['count'] ?? 1), ...arguments($request, ['wait_ms']))),
+    'limiter.try_take' => fn (Actor $actor, array $request) =>
+        shownTaken($actor->limiter($request)->tryTake(special($request['count'] ?? 1))),
     'lease.look' => function (Actor $actor, array $request): array {
         $lease = $actor->lease($request);
         return shownLease($lease) + [
@@ -123,8 +128,7 @@ $operations = [
     'queue.remove_dead' => fn (Actor $actor, array $request) =>
         $actor->queue($request)->removeDead(...arguments($request, DEAD)),
     'queue.purge' => fn (Actor $actor, array $request) => $actor->queue($request)->purge(),
-    'queue.configure' => fn (Actor $actor, array $request) => $actor->queue($request)->configure(
-        ...arguments($request, ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events'])),
+    'queue.configure' => fn (Actor $actor, array $request) => $actor->queue($request)->configure(...arguments($request, CONFIG)),
     'queue.schedule' => fn (Actor $actor, array $request) =>
         ['outcome' => $actor->queue($request)->schedule(...arguments($request, SCHEDULE))->value],
     'queue.sync_schedules' => fn (Actor $actor, array $request) => get_object_vars($actor->queue($request)->syncSchedules(
@@ -147,6 +151,13 @@ $operations = [
         $actor->queue($request)->runSchedule(special($request['id'])),
     'queue.remove_schedule' => fn (Actor $actor, array $request) =>
         $actor->queue($request)->removeSchedule(special($request['id'])),
+    'queue.limit_key' => fn (Actor $actor, array $request) => $actor->queue($request)->limitKey(
+        ...arguments($request, LIMITS) + (isset($request['concurrency']) ? ['concurrency' => special($request['concurrency'])] : [])),
+    'queue.get_key' => fn (Actor $actor, array $request) => shownKey($actor->queue($request)->getKey(special($request['key']))),
+    'queue.list_keys' => function (Actor $actor, array $request): array {
+        $page = $actor->queue($request)->listKeys(...arguments($request, ['page', 'max']));
+        return ['items' => array_map(shownKey(...), $page->keys), 'next' => $page->next];
+    },
     'schedule.preview' => fn (Actor $actor, array $request) => array_map(
         millis(...),
         (new Schedule(...arguments($request + ['id' => 'a'], SCHEDULE)))->preview(...arguments($request, ['after_ms', 'count']))),
@@ -166,6 +177,8 @@ $operations = [
         $actor->claim($request)->bury(...arguments($request, ['reason'])),
     'claim.put_back' => fn (Actor $actor, array $request) => 
         $actor->claim($request)->putBack(...arguments($request, ['delay_ms'])),
+    'claim.throttle' => fn (Actor $actor, array $request) =>
+        $actor->claim($request)->throttle(seconds($request['time_ms'])),
     'claim.extend' => fn (Actor $actor, array $request) =>
         $actor->claim($request)->extend(seconds($request['lease_ms'])),
     'claim.wait_lost' => fn (Actor $actor, array $request) =>

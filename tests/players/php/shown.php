@@ -9,10 +9,13 @@ use Stanchion\Enqueued;
 use Stanchion\Exception\StanchionException;
 use Stanchion\Exponential;
 use Stanchion\Holder;
+use Stanchion\KeyInfo;
 use Stanchion\Lease;
 use Stanchion\Missed;
 use Stanchion\Queue;
+use Stanchion\Rate;
 use Stanchion\ScheduleInfo;
+use Stanchion\Taken;
 use Stanchion\TaskEvent;
 use Stanchion\TaskFailure;
 use Stanchion\TaskInfo;
@@ -56,7 +59,7 @@ function shownTask(TaskInfo $task): array
             fn (TaskFailure $one) => ['at_ms' => millis($one->at), 'reason' => $one->reason],
             $task->failures,
         ),
-        'progress' => bin2hex($task->progress), 'cancelled' => $task->cancelled,
+        'progress' => bin2hex($task->progress), 'cancelled' => $task->cancelled, 'key' => $task->key,
     ];
 }
 
@@ -91,6 +94,7 @@ function shownClaim(Claim $claim): array
         'headers' => (object) $claim->headers(), 'attempt' => $claim->attempt(),
         'max_attempts' => $claim->maxAttempts(), 'receipt' => $claim->receipt(), 'version' => $claim->version(),
         'priority' => $claim->priority(), 'due_ms' => millis($claim->due()), 'kind' => $claim->kind(),
+        'key' => $claim->key(),
     ];
 }
 
@@ -114,6 +118,14 @@ function shownHolder(Holder $found): array
     ];
 }
 
+function shownTaken(Taken $taken): array
+{
+    return [
+        'outcome' => $taken->allowed ? 'allowed' : 'refused',
+        'retry_after_ms' => $taken->retryAfter === null ? null : round($taken->retryAfter * 1000, 3),
+    ];
+}
+
 function shownWaiter(Waiter $found): array
 {
     return [
@@ -133,7 +145,27 @@ function stats(Queue $queue): array
         'retried' => $found->retried, 'died' => $found->died, 'max_len' => $found->maxLen,
         'dead_max' => $found->deadMax, 'dead_age_ms' => millis($found->deadAge), 'dead_bytes' => $found->deadBytes,
         'intake' => $found->intake, 'schedules' => $found->schedules, 'schedules_late_ms' => millis($found->schedulesLate),
-        'events' => $found->events,
+        'events' => $found->events, 'max_running' => $found->maxRunning, 'rate' => shownRate($found->rate),
+        'key_concurrency' => $found->keyConcurrency, 'key_rate' => shownRate($found->keyRate), 'held' => $found->held,
+        'keys_waiting' => $found->keysWaiting, 'next_key_ms' => millis($found->nextKey), 'gate' => $found->gate->value,
+        'opens_in_ms' => millis($found->opensIn),
+    ];
+}
+
+function shownRate(?Rate $rate): ?array
+{
+    return $rate === null ? null : ['count' => $rate->count, 'per_ms' => millis($rate->per), 'burst' => $rate->burst];
+}
+
+function shownKey(KeyInfo $found): array
+{
+    return [
+        'key' => $found->key, 'running' => $found->running, 'in_line' => $found->inLine, 'held' => $found->held,
+        'opens_in_ms' => millis($found->opensIn),
+        'limits' => $found->limits === null ? null : [
+            'concurrency' => $found->limits->concurrency, 'rate' => shownRate($found->limits->rate),
+            'weight' => $found->limits->weight,
+        ],
     ];
 }
 
@@ -147,7 +179,7 @@ function shownSchedule(ScheduleInfo $found): array
         'late_ms' => millis($found->late), 'owner' => $found->owner, 'fired' => $found->fired,
         'skipped' => $found->skipped, 'missed_slots' => $found->missedSlots, 'last_task' => $found->lastTask,
         'priority' => $found->priority, 'max_attempts' => $found->maxAttempts, 'expires_ms' => millis($found->expires),
-        'size' => $found->size,
+        'size' => $found->size, 'key' => $found->key,
     ];
 }
 

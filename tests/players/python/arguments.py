@@ -8,9 +8,11 @@ LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpir
 CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "timeout_ms", "wait_ms")
 CACHED = ("ttl_ms", "stale_ms", "beta", "wait_ms", "lease_ms", "max_run_ms", "without_store", "label")
 TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate",
-        "kind", "timeout_ms", "backoff", "keep_result_ms")
+        "kind", "timeout_ms", "backoff", "keep_result_ms", "key")
 SCHEDULE = ("id", "when", "payload", "tz", "missed", "overlap", "jitter_ms", "starts_ms", "ends_ms", "paused", "headers",
-            "priority", "max_attempts", "expires_ms")
+            "priority", "max_attempts", "expires_ms", "key")
+CONFIG = ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake", "events", "max_running", "rate", "key_concurrency", "key_rate")
+LIMITS = ("key", "concurrency", "rate", "weight")
 LIST = ("page", "max", "prefix", "payloads")
 DEAD = ("ids", "receipts", "count", "reason", "prefix", "older_than_ms")
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -43,7 +45,8 @@ class Arguments(dict):
              "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
              "lease_ms": "lease", "stale_ms": "stale", "max_run_ms": "max_run", "grace_ms": "grace",
              "older_than_ms": "older_than", "dead_age_ms": "dead_age", "timeout_ms": "timeout",
-             "jitter_ms": "jitter", "starts_ms": "starts", "ends_ms": "ends", "keep_result_ms": "keep_result"}
+             "jitter_ms": "jitter", "starts_ms": "starts", "ends_ms": "ends", "keep_result_ms": "keep_result", "time_ms": "time",
+             "per_ms": "per"}
 
     def __init__(self, request, *names):
         for name in names or request:
@@ -54,6 +57,8 @@ class Arguments(dict):
                 value = policy(value)
             elif name == "backoff":
                 value = backoff(value)
+            elif name in ("rate", "key_rate"):
+                value = rate(value)
             self[self.NAMES.get(name, name)] = seconds(value) if name in self.NAMES else special(value)
 
 
@@ -64,6 +69,13 @@ def backoff(told):
         units = {"base": seconds, "max": seconds}
         return stanchion.Exponential(**{name: units.get(name, special)(value) for name, value in told.items()})
     return told
+
+
+def rate(told):
+    if not isinstance(told, dict) or "count" not in told:
+        return special(told)
+    units = {"per_ms": ("per", seconds), "count": ("count", special), "burst": ("burst", special)}
+    return stanchion.Rate(**{units[name][0]: units[name][1](value) for name, value in told.items()})
 
 
 def policy(told):

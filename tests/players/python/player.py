@@ -11,10 +11,10 @@ import traceback
 import stanchion
 from stanchion import testing
 
-from arguments import CACHED, CLAIM, DEAD, LIST, LOCK, SCHEDULE, TASK, Arguments, seconds, special
+from arguments import CACHED, CLAIM, CONFIG, DEAD, LIMITS, LIST, LOCK, SCHEDULE, TASK, Arguments, seconds, special
 from shown import (
-    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_event, shown_holder, shown_lease, shown_page,
-    shown_result, shown_schedule, shown_task, shown_waiter)
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_event, shown_holder, shown_key, shown_lease,
+    shown_limits, shown_page, shown_result, shown_schedule, shown_taken, shown_task, shown_waiter)
 
 CLOCK = testing.Clock()
 
@@ -154,6 +154,15 @@ class Actor:
             lock = self.client.lock(special(told.get("exclusive", request["lock"])))
         return lock.reentrant(special(told["owner"])) if "owner" in told else lock
 
+    def limiter(self, request):
+        return self.client.limiter(
+            special(request["limiter"]), special(request["n"]), **Arguments(request, "per_ms", "burst", "kind"))
+
+    def take(self, request):
+        if "cancel" in request:
+            raise Cannot("a wait ends by a signal")
+        return shown_taken(self.limiter(request).take(special(request.get("count", 1)), **Arguments(request, "wait_ms")))
+
     def keep(self, request, lease):
         if lease is None:
             return None
@@ -220,8 +229,9 @@ class Actor:
     def verdicts(self, request):
         for told in request["verdicts"]:
             claim = self.claims[told.get("claim", "claim.0")]
-            verb = {"ack": claim.acked, "nack": claim.nacked, "bury": claim.buried, "put_back": claim.returned}
-            yield verb[told["verdict"]](**Arguments(told, "delay_ms", "reason", "result"))
+            verb = {"ack": claim.acked, "nack": claim.nacked, "bury": claim.buried, "put_back": claim.returned,
+                    "throttle": getattr(claim, "throttled", None)}
+            yield verb[told["verdict"]](**Arguments(told, "delay_ms", "reason", "result", "time_ms"))
 
     def settle_and_claim(self, request):
         errors, claims = self.queue(request).settle_and_claim(
@@ -251,7 +261,8 @@ class Actor:
             # The release before has none of these.
             **({"schedules": found.schedules, "schedules_late_ms": milliseconds(found.schedules_late)}
                if hasattr(found, "schedules") else {}),
-            **({"events": found.events} if hasattr(found, "events") else {})}
+            **({"events": found.events} if hasattr(found, "events") else {}),
+            **(shown_limits(found) if hasattr(found, "held") else {})}
 
     def sync_schedules(self, request):
         schedules = [stanchion.Schedule(**Arguments(told, *SCHEDULE)) for told in request["schedules"]]
@@ -261,6 +272,10 @@ class Actor:
     def list_schedules(self, request):
         page = self.queue(request).list_schedules(**Arguments(request, "page", "max"))
         return shown_page(page, [shown_schedule(one) for one in page])
+
+    def list_keys(self, request):
+        page = self.queue(request).list_keys(**Arguments(request, "page", "max"))
+        return shown_page(page, [shown_key(one) for one in page])
 
     def preview(self, request):
         # The id matters for its jitter only.
@@ -276,10 +291,12 @@ class Actor:
             plan = request.get("handler", {}).get(claim.id, ["ok"])
             seen.append({"id": claim.id, "attempt": claim.attempt})
             act = plan[min(claim.attempt, len(plan)) - 1]
+            if act == "throttle" and [one["id"] for one in seen].count(claim.id) > 1:
+                return  # It does not count as an attempt.
             if act == "fail":
                 raise ValueError("as planned")
             if act != "ok":
-                {"ack": claim.ack, "bury": claim.bury, "outlive": lambda: claim.lost.wait(10)}[act]()
+                {"ack": claim.ack, "bury": claim.bury, "throttle": lambda: claim.throttle(0), "outlive": lambda: claim.lost.wait(10)}[act]()
 
         events = []
         worker = self.queue(request).worker(
@@ -332,6 +349,8 @@ OPERATIONS = {
     "lock.holders": lambda actor, request: [shown_holder(one) for one in actor.lock(request).holders()],
     "lock.is_locked": lambda actor, request: actor.lock(request).locked(),
     "lock.break_lease": lambda actor, request: actor.lock(request).break_lease(),
+    "limiter.take": Actor.take,
+    "limiter.try_take": lambda actor, request: shown_taken(actor.limiter(request).try_take(special(request.get("count", 1)))),
     "lease.look": Actor.look_at_lease,
     "lease.check": of_lease("check"),
     "lease.wait_lost": lambda actor, request: actor.lease(request).lost.wait(seconds(request["time_ms"])),
@@ -366,7 +385,7 @@ OPERATIONS = {
     "queue.kick": of_queue("kick", DEAD),
     "queue.remove_dead": of_queue("remove_dead", DEAD),
     "queue.purge": of_queue("purge"),
-    "queue.configure": of_queue("configure", ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake", "events")),
+    "queue.configure": of_queue("configure", CONFIG),
     "queue.schedule": of_queue("schedule", SCHEDULE, lambda outcome: {"outcome": str(outcome)}),
     "queue.sync_schedules": Actor.sync_schedules,
     "queue.get_schedule": of_queue("get_schedule", ("id",), lambda found: found and shown_schedule(found)),
@@ -375,6 +394,9 @@ OPERATIONS = {
     "queue.resume_schedule": of_queue("resume_schedule", ("id",)),
     "queue.run_schedule": of_queue("run_schedule", ("id",)),
     "queue.remove_schedule": of_queue("remove_schedule", ("id",)),
+    "queue.limit_key": of_queue("limit_key", LIMITS),
+    "queue.get_key": of_queue("get_key", ("key",), shown_key),
+    "queue.list_keys": Actor.list_keys,
     "schedule.preview": Actor.preview,
     "claim.look": Actor.look_at_claim,
     "claim.ack": of_claim("ack", "result"),
@@ -382,6 +404,7 @@ OPERATIONS = {
     "claim.nack": of_claim("nack", "delay_ms", "reason"),
     "claim.bury": of_claim("bury", "reason"),
     "claim.put_back": of_claim("put_back", "delay_ms"),
+    "claim.throttle": of_claim("throttle", "time_ms"),
     "claim.extend": of_claim("extend", "lease_ms"),
     "claim.wait_lost": lambda actor, request: actor.claim(request).lost.wait(seconds(request["time_ms"])),
     "worker.run": Actor.work_until_empty,

@@ -29,6 +29,10 @@ def shown_holder(found):
         "waiters": found.waiters, "weight": found.weight}
 
 
+def shown_taken(taken):
+    return {"outcome": "allowed" if taken.allowed else "refused", "retry_after_ms": milliseconds(taken.retry_after)}
+
+
 def shown_waiter(found):
     return {
         "label": found.label, "host": found.host, "pid": found.pid, "since_ms": milliseconds(found.since),
@@ -58,7 +62,8 @@ def shown_run(task):
     return {
         "kind": task.kind, "timeout_ms": milliseconds(task.timeout), "backoff": backoff,
         "failures": [{"at_ms": milliseconds(failure.at), "reason": failure.reason} for failure in task.failures],
-        "progress": task.progress.hex(), "cancelled": task.cancelled}
+        "progress": task.progress.hex(), "cancelled": task.cancelled,
+        **({"key": task.key} if hasattr(task, "key") else {})}
 
 
 def shown_claim(claim):
@@ -66,7 +71,8 @@ def shown_claim(claim):
         "id": claim.id, "queue": claim.queue, "payload": claim.payload.hex(), "headers": dict(claim.headers),
         "attempt": claim.attempt, "max_attempts": claim.max_attempts, "receipt": claim.receipt,
         "version": claim.version, "priority": claim.priority, "due_ms": milliseconds(claim.due),
-        **({"kind": claim.kind} if hasattr(claim, "kind") else {})}
+        **({"kind": claim.kind} if hasattr(claim, "kind") else {}),
+        **({"key": claim.key} if hasattr(claim, "key") else {})}
 
 
 def shown_result(found):
@@ -96,7 +102,26 @@ def shown_schedule(found):
         "paused": found.paused, "next_ms": milliseconds(found.next), "late_ms": milliseconds(found.late),
         "owner": found.owner, "fired": found.fired, "skipped": found.skipped, "missed_slots": found.missed_slots,
         "last_task": found.last_task, "priority": found.priority, "max_attempts": found.max_attempts,
-        "expires_ms": milliseconds(found.expires), "size": found.size}
+        "expires_ms": milliseconds(found.expires), "size": found.size,
+        **({"key": found.key} if hasattr(found, "key") else {})}
+
+
+def shown_rate(rate):
+    return rate and {"count": rate.count, "per_ms": milliseconds(rate.per), "burst": rate.burst}
+
+
+def shown_limits(found):
+    return {
+        "held": found.held, "keys_waiting": found.keys_waiting, "next_key_ms": milliseconds(found.next_key),
+        "gate": str(found.gate), "opens_in_ms": milliseconds(found.opens_in), "max_running": found.max_running,
+        "rate": shown_rate(found.rate), "key_concurrency": found.key_concurrency, "key_rate": shown_rate(found.key_rate)}
+
+
+def shown_key(found):
+    return {
+        "key": found.key, "running": found.running, "in_line": found.in_line, "held": found.held,
+        "opens_in_ms": milliseconds(found.opens_in),
+        "limits": found.limits and {**vars(found.limits), "rate": shown_rate(found.limits.rate)}}
 
 
 def shown_page(page, items):

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stanchion::{Client, ManualClock, Verdict, WorkerEvent};
-use stanchion_tests::faces::{AnyClaim, AnyClient, AnyLease, AnyLock, AnyQueue, Face, Stop};
+use stanchion_tests::faces::{AnyClaim, AnyClient, AnyLease, AnyLimiter, AnyLock, AnyQueue, Face, Stop};
 
 use crate::arguments::Arguments;
+use crate::operations::needed;
 use crate::{Answer, Refusal, shown};
 
 /// How long a handler waits that is to work longer than its claim lasts.
@@ -114,6 +115,10 @@ impl Actor {
         Ok(if told.0.contains_key("owner") { lock.reentrant(told.text("owner")?) } else { lock })
     }
 
+    pub(crate) fn limiter(&self, request: &Arguments) -> Result<AnyLimiter, Refusal> {
+        Ok(self.client()?.limiter(request.text("limiter")?, request.limiter_limit()?)?)
+    }
+
     pub(crate) fn queue(&self, request: &Arguments) -> Result<AnyQueue, Refusal> {
         Ok(self.client()?.queue(request.text("queue")?))
     }
@@ -151,6 +156,7 @@ impl Actor {
                 },
                 "nack" => claim.nacked(told.retry()?, told.text_or("reason", "")?)?,
                 "bury" => claim.buried(told.text_or("reason", "")?),
+                "throttle" => claim.throttled(needed(told, "time_ms")?)?,
                 _ => claim.returned_after(told.delay()?)?,
             })
         };
@@ -165,13 +171,18 @@ impl Actor {
         let mut worker = self
             .queue(request)?
             .worker(&Stop::default(), move |claim| {
-                note(&noted, json!({ "id": claim.id(), "attempt": claim.attempt() }));
-                carry_out(&plans[claim.id()], &claim)
+                let one = json!({ "id": claim.id(), "attempt": claim.attempt() });
+                let is_first = note(&noted, one);
+                carry_out(&plans[claim.id()], &claim, is_first)
             })
             .until_empty()
             .on_event(move |event| match event {
-                WorkerEvent::Dead { id, .. } => note(&told, json!({ "what": "dead", "id": id })),
-                WorkerEvent::Lost { id, .. } => note(&told, json!({ "what": "lost", "id": id })),
+                WorkerEvent::Dead { id, .. } => {
+                    note(&told, json!({ "what": "dead", "id": id }));
+                }
+                WorkerEvent::Lost { id, .. } => {
+                    note(&told, json!({ "what": "lost", "id": id }));
+                }
                 WorkerEvent::SlotsMissed { schedule, .. } => {
                     note(&told, json!({ "what": "slots_missed", "id": schedule }));
                 }
@@ -199,17 +210,23 @@ impl Actor {
     }
 }
 
-fn note(list: &Mutex<Vec<Value>>, one: Value) {
-    list.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+/// Whether it is the first of its id.
+fn note(list: &Mutex<Vec<Value>>, one: Value) -> bool {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_first = list.iter().all(|other| other["id"] != one["id"]);
+    list.push(one);
+    is_first
 }
 
-fn carry_out(plan: &Value, claim: &AnyClaim) -> Result<(), String> {
+fn carry_out(plan: &Value, claim: &AnyClaim, is_first: bool) -> Result<(), String> {
     let acts = plan.as_array().map_or(&[][..], Vec::as_slice);
     let at = (claim.attempt() as usize).min(acts.len()).saturating_sub(1);
     match acts.get(at).and_then(Value::as_str).unwrap_or("ok") {
         "fail" => Err("as planned".to_owned()),
         "ack" => claim.ack().map_err(|error| error.to_string()),
         "bury" => claim.bury("").map_err(|error| error.to_string()),
+        // It does not count as an attempt.
+        "throttle" if is_first => claim.throttle(Duration::ZERO).map_err(|error| error.to_string()),
         "outlive" => {
             claim.wait_lost(OUTLIVES);
             Ok(())

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use stanchion::{
-    Backoff, CachedOptions, ClaimOptions, LockOptions, Missed, OnDuplicate, Overlap, QueueConfig, Retry,
-    Schedule, Task,
+    Backoff, CachedOptions, ClaimOptions, KeyLimits, Limit, LockOptions, Missed, OnDuplicate, Overlap,
+    QueueConfig, Rate, Retry, Schedule, Task,
 };
 
 use crate::Refusal;
@@ -118,6 +118,17 @@ impl Arguments {
         Ok(options)
     }
 
+    pub(crate) fn limiter_limit(&self) -> Result<Limit, Refusal> {
+        let (n, per) = (self.number("n")?, self.time("per_ms")?.unwrap_or_default());
+        let limit = match self.text_or("kind", "gcra")? {
+            "fixed-window" => Limit::fixed_window(n, per),
+            "sliding-window" => Limit::sliding_window(n, per),
+            "gcra" => Limit::rate(n, per),
+            _ => return Err(Refusal::Cannot("the kinds are constructors")),
+        };
+        Ok(if self.0.contains_key("burst") { limit.burst(self.number("burst")?) } else { limit })
+    }
+
     pub(crate) fn cached_options(&self) -> Result<CachedOptions, Refusal> {
         let mut options = CachedOptions::new(self.time("ttl_ms")?.unwrap_or_default());
         if let Some(stale) = self.time("stale_ms")? {
@@ -199,6 +210,9 @@ impl Arguments {
         if let Some(keep_result) = self.time("keep_result_ms")? {
             task = task.keep_result(keep_result);
         }
+        if let Some(key) = self.get("key", text)? {
+            task = task.key(key);
+        }
         if let Some(policy) = self.get("on_duplicate", policy)? {
             task = task.on_duplicate(policy);
         }
@@ -243,6 +257,9 @@ impl Arguments {
         if let Some(expires) = self.time("expires_ms")? {
             schedule = schedule.expires(expires);
         }
+        if let Some(key) = self.get("key", text)? {
+            schedule = schedule.key(key);
+        }
         Ok(schedule)
     }
 
@@ -266,7 +283,40 @@ impl Arguments {
         if let Some(events) = self.whole("events")? {
             settings = settings.events(events);
         }
+        if let Some(most) = self.limit("max_running", whole)? {
+            settings = settings.max_running(most);
+        }
+        if let Some(told) = self.limit("rate", rate)? {
+            settings = settings.rate(told);
+        }
+        if let Some(most) = self.limit("key_concurrency", small)? {
+            settings = settings.key_concurrency(most);
+        }
+        if let Some(told) = self.limit("key_rate", rate)? {
+            settings = settings.key_rate(told);
+        }
         Ok(settings)
+    }
+
+    /// Null takes it away.
+    fn limit<T>(
+        &self,
+        name: &str,
+        convert: impl FnOnce(&Value) -> Result<T, Refusal>,
+    ) -> Result<Option<Option<T>>, Refusal> {
+        self.get(name, |value| if value.is_null() { Ok(None) } else { convert(value).map(Some) })
+    }
+
+    pub(crate) fn key_limits(&self) -> Result<Option<KeyLimits>, Refusal> {
+        let (concurrency, told) = (self.get("concurrency", small)?, self.get("rate", rate)?);
+        let weight = self.get("weight", small)?;
+        if concurrency.is_none() && told.is_none() && weight.is_none() {
+            return Ok(None);
+        }
+        let mut limits = KeyLimits::new();
+        limits.concurrency = concurrency;
+        limits.rate = told;
+        Ok(Some(weight.map_or(limits, |weight| limits.weight(weight))))
     }
 
     /// The delay of what is put back.
@@ -293,6 +343,23 @@ fn yes(value: &Value) -> Result<bool, Refusal> {
 
 fn whole(value: &Value) -> Result<u64, Refusal> {
     value.as_u64().ok_or(Refusal::Cannot("it is no unsigned number"))
+}
+
+fn small(value: &Value) -> Result<u32, Refusal> {
+    u32::try_from(whole(value)?).map_err(|_| Refusal::Cannot("it is no u32"))
+}
+
+/// What has other fields than these does not compile.
+fn rate(value: &Value) -> Result<Rate, Refusal> {
+    let told = object(value)?;
+    let (Some(count), Some(per)) = (told.get("count"), told.get("per_ms")) else {
+        return Err(Refusal::Cannot("it is no Rate"));
+    };
+    let rate = Rate::new(small(count)?, time(per)?);
+    Ok(match told.get("burst") {
+        Some(burst) => rate.burst(small(burst)?),
+        None => rate,
+    })
 }
 
 fn time(value: &Value) -> Result<Duration, Refusal> {

@@ -76,6 +76,10 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("lock.is_locked", |actor, request| Ok(json!(actor.lock(request)?.is_locked()?))),
     ("lock.break_lease", |actor, request| Ok(json!(actor.lock(request)?.break_lease()?))),
+    ("limiter.try_take", |actor, request| {
+        Ok(shown::taken(actor.limiter(request)?.try_take(count(request)?)?))
+    }),
+    ("limiter.take", take),
     ("lease.look", |actor, request| Ok(shown::look_at_lease(actor.lease(request)?))),
     ("lease.check", |actor, request| done(actor.lease(request)?.check())),
     ("lease.wait_lost", |actor, request| {
@@ -211,6 +215,14 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     ("queue.remove_schedule", |actor, request| {
         Ok(json!(actor.queue(request)?.remove_schedule(request.text("id")?)?))
     }),
+    ("queue.limit_key", |actor, request| {
+        done(actor.queue(request)?.limit_key(request.text("key")?, request.key_limits()?))
+    }),
+    ("queue.get_key", |actor, request| Ok(shown::key(&actor.queue(request)?.get_key(request.text("key")?)?))),
+    ("queue.list_keys", |actor, request| {
+        let page = actor.queue(request)?.list_keys(request.page()?, request.size("max", 100)?)?;
+        Ok(json!({ "items": page.keys.iter().map(shown::key).collect::<Value>(), "next": page.next }))
+    }),
     ("schedule.preview", |_, request| {
         let after = request.moment("after_ms")?.ok_or(Refusal::Cannot("an argument is missing"))?;
         let times = request.schedule()?.preview(after, request.size("count", 1)?)?;
@@ -230,6 +242,7 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("claim.bury", |actor, request| done(actor.claim(request)?.bury(request.text_or("reason", "")?))),
     ("claim.put_back", |actor, request| done(actor.claim(request)?.put_back_after(request.delay()?))),
+    ("claim.throttle", |actor, request| done(actor.claim(request)?.throttle(needed(request, "time_ms")?))),
     ("claim.extend", |actor, request| done(actor.claim(request)?.extend(needed(request, "lease_ms")?))),
     ("claim.wait_lost", |actor, request| {
         Ok(json!(actor.claim(request)?.wait_lost(request.time("time_ms")?.unwrap_or_default())))
@@ -241,7 +254,7 @@ fn done(result: Result<(), stanchion::Error>) -> Answer {
     result.map(|()| Value::Null).map_err(Refusal::Error)
 }
 
-fn needed(request: &Arguments, name: &str) -> Result<Duration, Refusal> {
+pub(crate) fn needed(request: &Arguments, name: &str) -> Result<Duration, Refusal> {
     request.time(name)?.ok_or(Refusal::Cannot("an argument is missing"))
 }
 
@@ -252,6 +265,23 @@ fn given_up(lock: &AnyLock, options: LockOptions) -> Result<AnyLease, Refusal> {
             Ok(AnyLease::Blocking(lock.acquire_while(options, &mut || ControlFlow::Break(()))?))
         }
         AnyLock::Async(_) => Err(Refusal::Cannot("a wait ends when its future is dropped")),
+    }
+}
+
+fn count(request: &Arguments) -> Result<u32, Refusal> {
+    if request.0.contains_key("count") { request.number("count") } else { Ok(1) }
+}
+
+/// With `cancel` it is given up as soon as it waits.
+fn take(actor: &mut Actor, request: &Arguments) -> Answer {
+    let (limiter, count) = (actor.limiter(request)?, count(request)?);
+    let wait = request.time("wait_ms")?.unwrap_or(Duration::from_secs(10));
+    if request.yes("cancel")? != Some(true) {
+        return Ok(shown::taken(limiter.take(count, wait)?));
+    }
+    match limiter.take_while(count, wait, || ControlFlow::Break(())) {
+        Some(taken) => Ok(shown::taken(taken?)),
+        None => Err(Refusal::Cannot("a wait ends when its future is dropped")),
     }
 }
 
@@ -306,6 +336,7 @@ fn state(name: &str) -> Result<TaskState, Refusal> {
         "scheduled" => TaskState::Scheduled,
         "ready" => TaskState::Ready,
         "claimed" => TaskState::Claimed,
+        "held" => TaskState::Held,
         "dead" => TaskState::Dead,
         _ => return Err(Refusal::Cannot("it is no TaskState")),
     })

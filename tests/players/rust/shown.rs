@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, EventPage, Headers, Holder, LossReason, Missed,
-    Overlap, QueueStats, Removed, Rescheduled, ScheduleInfo, Synced, TaskEvent, TaskFailure, TaskInfo,
-    TaskResult, Waiter, WorkerReport,
+    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, EventPage, Headers, Holder, KeyInfo, KeyLimits,
+    LossReason, Missed, Overlap, QueueStats, Rate, Removed, Rescheduled, ScheduleInfo, Synced, Taken,
+    TaskEvent, TaskFailure, TaskInfo, TaskResult, Waiter, WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -39,6 +39,14 @@ pub(crate) fn holder(holder: &Holder) -> Value {
     })
 }
 
+/// A time is told to the microsecond.
+pub(crate) fn taken(taken: Taken) -> Value {
+    match taken.retry_after() {
+        None => json!({ "outcome": "allowed", "retry_after_ms": null }),
+        Some(time) => json!({ "outcome": "refused", "retry_after_ms": time.as_secs_f64() * 1_000.0 }),
+    }
+}
+
 pub(crate) fn waiter(waiter: &Waiter) -> Value {
     json!({
         "label": waiter.label, "host": waiter.host, "pid": waiter.pid, "since_ms": waiter.since.map(wall),
@@ -50,7 +58,7 @@ pub(crate) fn claim(claim: &AnyClaim) -> Value {
     json!({
         "id": claim.id(), "queue": claim.queue(), "payload": hex(claim.payload()),
         "headers": headers(claim.headers()), "kind": claim.kind(), "attempt": claim.attempt(), "max_attempts": claim.max_attempts(),
-        "receipt": claim.receipt().get(), "version": claim.version().get(), "priority": claim.priority(),
+        "receipt": claim.receipt().get(), "version": claim.version().get(), "priority": claim.priority(), "key": claim.key(),
         "due_ms": wall(claim.due()),
     })
 }
@@ -73,7 +81,7 @@ pub(crate) fn task(task: &TaskInfo) -> Value {
         "reason": task.reason, "died_ms": task.died.map(wall), "successor_due_ms": task.successor_due.map(wall),
         "kind": task.kind, "timeout_ms": task.timeout.map(millis), "backoff": task.backoff.as_ref().map(backoff),
         "failures": task.failures.iter().map(failure).collect::<Value>(), "progress": hex(&task.progress),
-        "cancelled": task.cancelled,
+        "cancelled": task.cancelled, "key": task.key,
     })
 }
 
@@ -178,7 +186,23 @@ pub(crate) fn stats(stats: &QueueStats) -> Value {
         "max_len": settings.max_len, "dead_max": settings.dead_max, "dead_age_ms": millis(settings.dead_age),
         "dead_bytes": settings.dead_bytes, "intake": settings.intake,
         "events": settings.events,
+        "max_running": settings.max_running, "rate": settings.rate.map(rate),
+        "key_concurrency": settings.key_concurrency, "key_rate": settings.key_rate.map(rate),
+        "held": stats.held, "keys_waiting": stats.keys_waiting, "next_key_ms": stats.next_key.map(millis),
+        "gate": stats.gate.name(), "opens_in_ms": stats.gate.opens().map(millis),
         "schedules": stats.schedules, "schedules_late_ms": millis(stats.schedules_late),
+    })
+}
+
+fn rate(rate: Rate) -> Value {
+    json!({ "count": rate.count, "per_ms": millis(rate.per), "burst": rate.burst })
+}
+
+pub(crate) fn key(info: &KeyInfo) -> Value {
+    let own = |own: KeyLimits| json!({ "concurrency": own.concurrency, "rate": own.rate.map(rate), "weight": own.weight });
+    json!({
+        "key": info.key, "running": info.running, "in_line": info.in_line, "held": info.held,
+        "opens_in_ms": info.opens_in.map(millis), "limits": info.limits.map(own),
     })
 }
 
@@ -197,7 +221,7 @@ pub(crate) fn schedule(schedule: &ScheduleInfo) -> Value {
         "late_ms": millis(schedule.late), "owner": schedule.owner, "fired": schedule.fired,
         "skipped": schedule.skipped, "missed_slots": schedule.missed_slots, "last_task": schedule.last_task,
         "priority": schedule.priority, "max_attempts": schedule.max_attempts,
-        "expires_ms": schedule.expires.map(millis), "size": schedule.size,
+        "expires_ms": schedule.expires.map(millis), "size": schedule.size, "key": schedule.key,
     })
 }
 

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
-    Cancelled, Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, EventPage, Headers, ListOptions,
-    LossReason, Queue, QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Schedule,
-    ScheduleInfo, ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskResult, TaskState,
-    Verdict, Version, Worker, WorkerEvent, WorkerReport, blocking,
+    Cancelled, Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, EventPage, Headers, KeyInfo,
+    KeyLimits, KeyPage, ListOptions, LossReason, Queue, QueueConfig, QueueStats, Queues, Receipt, Removed,
+    Rescheduled, Retry, Schedule, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo,
+    TaskPage, TaskResult, TaskState, Verdict, Version, Worker, WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
 
@@ -214,6 +214,21 @@ impl AnyQueue {
     /// As `Queue::configure`.
     pub fn configure(&self, settings: QueueConfig) -> Result<(), Error> {
         either!(Self, self, queue => queue.configure(settings))
+    }
+
+    /// As `Queue::limit_key`.
+    pub fn limit_key(&self, key: &str, limits: Option<KeyLimits>) -> Result<(), Error> {
+        either!(Self, self, queue => queue.limit_key(key, limits))
+    }
+
+    /// As `Queue::get_key`.
+    pub fn get_key(&self, key: &str) -> Result<KeyInfo, Error> {
+        either!(Self, self, queue => queue.get_key(key))
+    }
+
+    /// As `Queue::list_keys`.
+    pub fn list_keys(&self, from: Option<&str>, max: usize) -> Result<KeyPage, Error> {
+        either!(Self, self, queue => queue.list_keys(from, max))
     }
 
     /// As `Queue::schedule`.
@@ -432,9 +447,19 @@ impl AnyClaim {
         either!(Self, self, claim => claim.put_back(delay))
     }
 
+    /// As `Claim::throttle`.
+    pub fn throttle(&self, time: Duration) -> Result<(), Error> {
+        either!(Self, self, claim => claim.throttle(time))
+    }
+
     /// As `Claim::extend`.
     pub fn extend(&self, lease: Duration) -> Result<(), Error> {
         either!(Self, self, claim => claim.extend(lease))
+    }
+
+    /// As `Claim::key`.
+    pub fn key(&self) -> Option<&str> {
+        plain!(Self, self, claim => claim.key())
     }
 
     /// As `Claim::acked`.
@@ -465,6 +490,11 @@ impl AnyClaim {
     /// As `Claim::returned`.
     pub fn returned_after(&self, delay: Duration) -> Result<Verdict, Error> {
         plain!(Self, self, claim => claim.returned(delay))
+    }
+
+    /// As `Claim::throttled`.
+    pub fn throttled(&self, time: Duration) -> Result<Verdict, Error> {
+        plain!(Self, self, claim => claim.throttled(time))
     }
 }
 

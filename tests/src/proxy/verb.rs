@@ -8,6 +8,9 @@ use stanchion::store::redis::script::SCRIPTS;
 
 use super::locked;
 
+/// A script is one of ours in another release from here on; its verb's own lines weigh that much at least.
+const LIKE: f64 = 0.25;
+
 /// By their SHA-1, the verbs and texts of scripts of other releases that were seen.
 static OTHERS: Mutex<BTreeMap<String, (&str, String)>> = Mutex::new(BTreeMap::new());
 
@@ -33,21 +36,26 @@ fn of_sha(sha: &str) -> Option<&'static str> {
     ours.or_else(|| locked(&OTHERS).get(sha).map(|(verb, _)| *verb))
 }
 
-/// Of another release it is the verb whose script is the most like it: of the lines that are in either, most are in both,
-/// and those are half of them at least. A script with more in it than another has more in common with all.
+/// Of another release it is the verb whose script is the most like it: of the lines that are in either, the most are in both.
+/// A line counts the less the more verbs have it, for most lines of a script are of parts that many share.
 fn of_text(text: &str) -> Option<&'static str> {
     if let Some((verb, _)) = SCRIPTS.all().into_iter().find(|(_, script)| script.text == text) {
         return Some(verb);
     }
+    let ours: Vec<(_, BTreeSet<_>)> =
+        SCRIPTS.all().into_iter().map(|(verb, script)| (verb, script.text.lines().collect())).collect();
+    let mut verbs_with = BTreeMap::new();
+    for line in ours.iter().flat_map(|(_, lines)| lines) {
+        *verbs_with.entry(*line).or_insert(0.0) += 1.0;
+    }
+    let weigh = |line: &&str| verbs_with.get(line).map_or(0.0, |verbs| 1.0 / verbs);
     let lines: BTreeSet<_> = text.lines().collect();
-    let likeness = |other: &str| {
-        let other: BTreeSet<_> = other.lines().collect();
-        let common = other.intersection(&lines).count();
-        let either = lines.len() + other.len() - common;
-        (2 * common >= either).then_some(1_000 * common / either)
+    let likeness = |other: &BTreeSet<&str>| {
+        let in_both: f64 = other.intersection(&lines).map(weigh).sum();
+        in_both / other.union(&lines).map(weigh).sum::<f64>()
     };
-    let all = SCRIPTS.all().into_iter();
-    let (_, verb) = all.filter_map(|(verb, script)| Some((likeness(&script.text)?, verb))).max()?;
+    let like = ours.iter().map(|(verb, other)| (likeness(other), *verb));
+    let (_, verb) = like.filter(|(likeness, _)| *likeness > LIKE).max_by(|a, b| a.0.total_cmp(&b.0))?;
     locked(&OTHERS).insert(redis::Script::new(text).get_hash().to_owned(), (verb, text.to_owned()));
     Some(verb)
 }

@@ -30,7 +30,7 @@ fn writes_into_a_pipe(pid: i32) -> bool {
 on_both_stores! {
     fn what_is_kept_is_printed(place) {
         let settings = place.finish(&["queues", "configure", "q", "--events", "100", "-q"]);
-        assert_eq!(settings.succeeded().lines().last(), Some("EVENTS:      100"));
+        assert!(settings.succeeded().lines().any(|line| line == "EVENTS:      100"), "{settings:?}");
         assert_eq!(place.stats()["settings"]["events"], 100);
         assert_eq!(place.finish(&["queues", "events", "q"]).succeeded(), "", "nothing happened");
         place.finish(&["enqueue", "q", "a b", "--max-attempts", "1"]).succeeded();

@@ -7,6 +7,7 @@ mod enqueue;
 mod errors;
 mod events;
 mod harness;
+mod limit;
 mod locks;
 mod loss;
 mod metrics;

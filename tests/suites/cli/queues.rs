@@ -222,18 +222,74 @@ on_both_stores! {
     fn settings_are_changed_one_by_one(place) {
         let shown = place.finish(&["queues", "configure", "q", "--max-len", "5", "--intake", "off", "-q"]);
         assert_eq!(shown.succeeded(),
-            "MAX LEN:     5\nDEAD MAX:    10000\nDEAD AGE:    90d00h\nDEAD BYTES:  268435456\nINTAKE:      off\nEVENTS:      0\n");
+            "MAX LEN:     5\nDEAD MAX:    10000\nDEAD AGE:    90d00h\nDEAD BYTES:  268435456\nINTAKE:      off\nEVENTS:      0\n\
+            MAX RUNNING: none\nRATE:        none\nKEY LIMIT:   none\nKEY RATE:    none\n");
         let args = ["queues", "configure", "q", "--max-len", "none", "--dead-max", "9", "--dead-age", "60", "--dead-bytes", "8"];
-        let settings = json!({ "max_len": null, "dead_max": 9, "dead_age_ms": 60_000, "dead_bytes": 8, "intake": false, "events": 0 });
+        let settings = json!({
+            "max_len": null, "dead_max": 9, "dead_age_ms": 60_000, "dead_bytes": 8, "intake": false, "events": 0,
+            "max_running": null, "rate": null, "key_concurrency": null, "key_rate": null,
+        });
         assert_eq!(place.json(&args)[0], settings);
         assert_eq!(place.stats()["settings"], settings);
+    }
+
+    fn limits_are_given_and_taken_away(place) {
+        let args = ["queues", "configure", "q", "--max-running", "5", "--rate", "20/s", "--burst", "3", "--key-concurrency", "2",
+            "--key-rate", "100/10m"];
+        let shown = place.finish(&[&args[..], &["-q"]].concat());
+        let shown = shown.succeeded();
+        assert!(shown.ends_with("MAX RUNNING: 5\nRATE:        20/s, burst 3\nKEY LIMIT:   2\nKEY RATE:    100/10m\n"), "{shown}");
+        let args = ["queues", "configure", "q", "--max-running", "none", "--rate", "none", "--key-rate", "1/500ms", "--key-burst", "4"];
+        let settings = &place.json(&args)[0];
+        assert_eq!(settings["max_running"], json!(null));
+        assert_eq!(settings["rate"], json!(null));
+        assert_eq!((&settings["key_concurrency"], &settings["key_rate"]), (&json!(2), &json!({ "count": 1, "per_ms": 500, "burst": 4 })));
+    }
+
+    fn keys_are_listed_and_limited(place) {
+        place.finish(&["enqueue", "q", "a", "b", "c", "--key", "tenant:7"]).succeeded();
+        place.finish(&["enqueue", "q", "x", "--key", "tenant:8"]).succeeded();
+        let held: Vec<_> = place.json(&["queues", "list", "q", "--state", "held"]).iter().map(|task| task["id"].clone()).collect();
+        assert_eq!(held, ["b", "c"]);
+        assert!(place.finish(&["queues", "get", "q", "b"]).succeeded().contains("KEY:        tenant:7\n"));
+        let key = json!({ "key": "tenant:7", "running": 0, "in_line": 1, "held": 2, "opens_in_ms": null, "limits": null });
+        assert_eq!(place.json(&["queues", "keys", "q"]), std::slice::from_ref(&key));
+        let own = place.json(&["queues", "key", "q", "tenant:7", "--concurrency", "2", "--rate", "1/h", "--weight", "3"]);
+        assert_eq!(own[0]["limits"], json!({ "concurrency": 2, "rate": { "count": 1, "per_ms": 3_600_000, "burst": 1 }, "weight": 3 }));
+        let shown = place.finish(&["queues", "keys", "q"]);
+        let shown = shown.succeeded();
+        assert!(shown.contains("OWN LIMITS\n") && shown.contains("concurrency 2; rate 1/h; weight 3\n"), "{shown}");
+        assert_eq!(place.json(&["queues", "key", "q", "tenant:7", "--clear"]), [key]);
+        let asked = place.json(&["queues", "key", "q", "tenant:9"]);
+        assert_eq!((&asked[0]["held"], &asked[0]["limits"]), (&json!(0), &json!(null)));
+    }
+
+    fn stats_say_why_nothing_moves(place) {
+        let why = |place: &Place| -> String {
+            let shown = place.finish(&["queues", "stats", "q"]);
+            let shown = shown.succeeded();
+            let line = shown.lines().find_map(|line| line.strip_prefix("WAITS FOR:   ").map(str::to_owned));
+            line.expect("a line")
+        };
+        place.finish(&["enqueue", "q", "a", "b", "c", "--key", "k"]).succeeded();
+        assert_eq!(why(place), "2 tasks held by their keys");
+        place.finish(&["queues", "pause", "q"]).succeeded();
+        assert_eq!(why(place), "paused; 2 tasks held by their keys");
+        place.finish(&["queues", "resume", "q"]).succeeded();
+        place.finish(&["queues", "configure", "q", "--rate", "1/30d"]).succeeded();
+        let worker = place.start(&["work", "q", "-q", "--until-empty", "--", "true"]);
+        eventually(LONG, || why(place).starts_with("its rate, until "));
+        assert!(why(place).ends_with("h); 1 task held by its key"), "{}", why(place));
+        place.finish(&["queues", "configure", "q", "--rate", "none"]).succeeded();
+        assert_eq!(worker.finish().code, 0);
+        assert_eq!(why(place), "nothing");
     }
 }
 
 #[test]
 fn wrong_arguments_are_refused_before_the_store_is_opened() {
     let place = Place::with_url("redis://127.0.0.1:1/");
-    let rows: [(&[&str], &str); 28] = [
+    let rows: [(&[&str], &str); 33] = [
         (&[], "subcommand"),
         (&["stats"], "<QUEUE>"),
         (&["peek", "q", "-n", "0"], "--count"),
@@ -263,6 +319,11 @@ fn wrong_arguments_are_refused_before_the_store_is_opened() {
         (&["configure", "q", "--max-len", "0"], "queues pause"),
         (&["configure", "q", "--intake", "maybe"], "--intake"),
         (&["configure", "q", "--dead-age", "40000000"], "--dead-age"),
+        (&["configure", "q", "--rate", "20"], "20/s"),
+        (&["configure", "q", "--max-running", "0"], "queues pause"),
+        (&["configure", "q", "--dead-max", "1", "--burst", "2"], "--rate"),
+        (&["key", "q", "k", "--weight", "101"], "--weight"),
+        (&["key", "q", ""], "512 bytes"),
     ];
     for (args, word) in rows {
         let outcome = place.finish(&[&["queues"], args].concat());

@@ -4,9 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use allocation_counter::measure;
-use stanchion::{ClaimOptions, Client, LockOptions, Task, blocking};
+use stanchion::{ClaimOptions, Client, Limit, LockOptions, Taken, Task, blocking};
 use stanchion_tests::{host, redis_server};
 
 /// Before these, scripts are loaded, connections made, and lists grown.
@@ -64,4 +65,13 @@ fn a_task_on_a_thread() {
         queue.claim(ClaimOptions::new()).unwrap().pop().unwrap().ack().unwrap();
     });
     holds("enqueue, claim and ack on Redis, blocking", counted, 68..=72);
+}
+
+#[test]
+fn a_take_on_a_thread() {
+    let client = blocking::Client::open(&redis_server::shared().fresh_db()).unwrap();
+    let limit = Limit::rate(1, Duration::from_secs(1)).burst(1_000);
+    let limiter = client.limiter("a", limit).unwrap();
+    let allowed = allocations(|| assert_eq!(limiter.try_take(1).unwrap(), Taken::Allowed));
+    holds("a try of a limiter on Redis, blocking", allowed, 5..=7);
 }

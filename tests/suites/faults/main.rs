@@ -59,6 +59,7 @@ mod giving_up;
 mod grid;
 mod holders;
 mod keys;
+mod limiter;
 mod queue_cancelled;
 mod queue_keys;
 mod queue_replies;

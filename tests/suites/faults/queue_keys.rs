@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use stanchion::{
-    ACL_RULE, Client, DeadTasks, ErrorKind, ListOptions, QueueConfig, Retry, Schedule, TaskState,
+    ACL_RULE, Client, DeadTasks, ErrorKind, KeyLimits, ListOptions, QueueConfig, Retry, Schedule, TaskState,
 };
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::wait::SOON;
@@ -12,7 +12,7 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
 use crate::{assert_within, ms, open};
 
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 19] = [
     "queue",
     "state",
     "body",
@@ -28,6 +28,10 @@ const KINDS: [&str; 15] = [
     "result",
     "results",
     "events",
+    "held",
+    "keys",
+    "key-waits",
+    "key-limits",
 ];
 
 fn sidecar(kind: &str) -> String {
@@ -59,6 +63,8 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("configure", queue.configure(QueueConfig::new().dead_max(7).events(9)).err()),
         // Unless that was refused.
         ("events", queue.events(Some(0), ms(0)).err().filter(|error| error.kind() != ErrorKind::Unsupported)),
+        ("limit_key", queue.limit_key("k", Some(KeyLimits::new().concurrency(1))).err()),
+        ("list_keys", queue.list_keys(None, 9).err()),
         ("put_schedules", queue.schedule(Schedule::new("a", "@daily")).err()),
         ("list_schedules", queue.get_schedule("a").err()),
         ("fire", queue.run_schedule("a").err()),

@@ -32,7 +32,7 @@ const FIELDS: [&str; 17] = [
     "unpack_one",
 ];
 /// What enqueue_task.lua makes of a task's options.
-const OPTIONS: [&str; 6] = ["due", "priority", "max_attempts", "expires", "policy", "span"];
+const OPTIONS: [&str; 7] = ["due", "priority", "max_attempts", "expires", "policy", "span", "key"];
 /// The others are the queue's. Those all get the same keys, and may have a list of arguments at the end.
 const LOCK_VERBS: [&str; 22] = [
     "acquire",
@@ -58,10 +58,13 @@ const LOCK_VERBS: [&str; 22] = [
     "store_value",
     "invalidate",
 ];
+/// Those of limiters: one key, and no lists.
+const LIMITER_VERBS: [&str; 6] =
+    ["gcra_take", "gcra_give_back", "fixed_take", "fixed_give_back", "sliding_take", "sliding_give_back"];
 /// Those that are about several locks: their keys are those of each lock, one after the other.
 const OF_SEVERAL: [&str; 1] = ["acquire_all"];
 /// The keys of a queue, with that of a call.
-const QUEUE_KEYS: usize = 16;
+const QUEUE_KEYS: usize = 20;
 
 /// What is wrong with a script; empty if nothing is.
 pub fn check(verb: &str, text: &str) -> Vec<String> {
@@ -128,7 +131,7 @@ fn check_keys(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
         wrong.push("KEYS has an index that is not a literal".into());
         return;
     };
-    if LOCK_VERBS.contains(&verb) && used.iter().copied().ne(1..=used.len()) {
+    if has_own_keys(verb) && used.iter().copied().ne(1..=used.len()) {
         wrong.push(format!("KEYS has gaps: {used:?}"));
     }
     if used.last().is_some_and(|most| *most > QUEUE_KEYS) {
@@ -143,7 +146,7 @@ fn check_arguments(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     if used.iter().copied().ne(1..=used.len()) {
         wrong.push(format!("ARGV has gaps: {used:?}"));
     }
-    let has_list = !LOCK_VERBS.contains(&verb) || OF_SEVERAL.contains(&verb);
+    let has_list = !has_own_keys(verb) || OF_SEVERAL.contains(&verb);
     let others = positions(words, "ARGV").filter(|at| literal_index(words, *at).is_none());
     for at in others {
         let is_count = at > 0 && words[at - 1].is("#");
@@ -192,9 +195,9 @@ pub fn used_arguments(words: &[Word]) -> BTreeSet<usize> {
     positions(words, "ARGV").filter_map(|at| literal_index(words, at)).collect()
 }
 
-/// Whether it is a verb of locks.
-pub fn is_lock_verb(verb: &str) -> bool {
-    LOCK_VERBS.contains(&verb)
+/// Whether its script uses each key that it is given, and no list of arguments: those of locks and limiters do.
+pub fn has_own_keys(verb: &str) -> bool {
+    LOCK_VERBS.contains(&verb) || LIMITER_VERBS.contains(&verb)
 }
 
 /// Everything is declared or known. A global that is not would be nil, or an error in the middle.
@@ -253,7 +256,8 @@ fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
                 wrong.push("string.format without a literal pattern".into());
                 continue;
             };
-            let plain = pattern.replace("%.0f", "").replace("%s%06d", "").replace("%s", "");
+            let plain =
+                pattern.replace("%.0f", "").replace("%016.0f", "").replace("%s%06d", "").replace("%s", "");
             if plain.contains('%') {
                 wrong.push(format!("string.format({pattern:?}): numbers are written by %.0f"));
             }
@@ -265,7 +269,7 @@ fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
 fn check_codes(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     for at in positions(words, "return") {
         if let Some(Word::Number(number)) = words.get(at + 1)
-            && LOCK_VERBS.contains(&verb)
+            && has_own_keys(verb)
         {
             // The code alone.
             if number.parse().ok().and_then(Code::from_number).is_none() {
@@ -297,10 +301,11 @@ fn check_codes(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
 fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     let allowed = match verb.strip_prefix("permits_").unwrap_or(verb) {
         "acquire" | "acquire_all" | "resume" | "downgrade" | "upgrade" | "store_value" | "enqueue"
-        | "kick" => Some(Write::Adding),
+        | "kick" | "gcra_take" | "fixed_take" | "sliding_take" => Some(Write::Adding),
         "release" | "leave" | "extend" | "break_lease" | "invalidate" | "claim" | "settle"
         | "settle_and_claim" | "extend_claim" | "abandon" | "pop" | "remove" | "remove_dead"
-        | "reschedule" | "purge" | "cancel" | "result" | "events" => Some(Write::Removing),
+        | "reschedule" | "purge" | "cancel" | "result" | "events" | "gcra_give_back" | "fixed_give_back"
+        | "sliding_give_back" => Some(Write::Removing),
         _ => None,
     };
     // They set what is asked for, and take away what is not; or take the lock, and take out of the line who gets
@@ -309,6 +314,7 @@ fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
         verb,
         "pause"
             | "configure"
+            | "limit_key"
             | "cached_acquire"
             | "put_schedules"
             | "fire"
@@ -337,7 +343,7 @@ fn positions<'a>(words: &'a [Word], name: &'a str) -> impl Iterator<Item = usize
 
 #[test]
 fn every_script_keeps_every_rule() {
-    assert_eq!(SCRIPTS.all().len(), 49);
+    assert_eq!(SCRIPTS.all().len(), 57);
     for (verb, script) in SCRIPTS.all() {
         let wrong = check(verb, &script.text);
         assert!(wrong.is_empty(), "{verb}: {wrong:#?}");

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::keys::Key;
 use crate::queue::Queue;
 use crate::terms::{Id, Live, Millis, New, Outcome, Place, Policy, Task, Verdict};
 
@@ -17,6 +18,7 @@ use crate::terms::{Id, Live, Millis, New, Outcome, Place, Policy, Task, Verdict}
 struct Waiting {
     serial: u64,
     priority: u8,
+    key: Option<Key>,
     ahead: BTreeSet<Id>,
     /// Those of them that were delivered; one that is put back is ahead again.
     passed: BTreeSet<Id>,
@@ -51,8 +53,13 @@ impl Watch {
         let before: BTreeSet<Id> = self.line.keys().copied().collect();
         for (place, id) in in_line.iter().enumerate().filter(|(_, id)| !before.contains(**id)) {
             let (main, ahead) = (&queue.live[id].main, in_line[..place].iter().copied().collect());
-            let waiting =
-                Waiting { serial: main.serial, priority: main.priority, ahead, passed: BTreeSet::new() };
+            let waiting = Waiting {
+                serial: main.serial,
+                priority: main.priority,
+                key: main.key,
+                ahead,
+                passed: BTreeSet::new(),
+            };
             self.line.insert(id, waiting);
         }
         self.keep_back(queue);
@@ -90,7 +97,9 @@ impl Watch {
     fn leave(&mut self, queue: &Queue) {
         self.line.retain(|id, waiting| {
             queue.live.get(id).is_some_and(|Live { main, place, .. }| {
-                let same = main.serial == waiting.serial && main.priority == waiting.priority;
+                let same = main.serial == waiting.serial
+                    && main.priority == waiting.priority
+                    && main.key == waiting.key;
                 same && matches!(place, Place::Ready(_))
             })
         });
@@ -125,7 +134,8 @@ impl Watch {
     pub(crate) fn settled(&mut self, now: Millis, id: Id, verdict: Verdict, is_retry: bool) {
         self.held.remove(id);
         self.serials.remove(id);
-        if verdict != Verdict::PutBack(0) {
+        let keeps_place = matches!(verdict, Verdict::PutBack(0) | Verdict::Throttle(_));
+        if !keeps_place {
             for waiting in self.line.values_mut() {
                 waiting.passed.remove(id);
             }
@@ -137,7 +147,7 @@ impl Watch {
                 self.held.insert(id, now + delay);
                 self.failed.entry(id).and_modify(|failed| *failed = now);
             }
-            Verdict::PutBack(0) => {
+            Verdict::PutBack(0) | Verdict::Throttle(_) => {
                 // As if it had not been delivered: it stood before all that have come since.
                 for waiting in self.line.values_mut() {
                     waiting.passed.remove(id);

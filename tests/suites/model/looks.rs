@@ -1,5 +1,6 @@
 //! What is where in the model, and in which order.
 
+use crate::keys::Gate;
 use crate::queue::Queue;
 use crate::terms::{Dead, Id, Live, Millis, Place, Tie};
 
@@ -50,13 +51,25 @@ impl Queue {
     }
 
     pub(crate) fn next_due(&self) -> Option<Millis> {
-        if !self.ready().is_empty() {
+        let comes = match self.gate().1 {
+            Gate::MaxRunning => None,
+            Gate::Rate(left) | Gate::Throttled(left) => self.next_task().map(|next| next.max(left)),
+            Gate::Open | Gate::Paused => self.next_task(),
+        };
+        let ends = self.live.values().filter_map(|live| match live.place {
+            Place::Claimed(ends) => Some(ends.saturating_sub(self.now)),
+            _ => None,
+        });
+        comes.into_iter().chain(ends).min()
+    }
+
+    /// As far as leases and the queue's own limits are nothing to it.
+    fn next_task(&self) -> Option<Millis> {
+        if self.keys.sweeps || !self.line().is_empty() {
             return Some(0);
         }
-        let times = self.live.values().map(|live| match live.place {
-            Place::Claimed(ends) => ends,
-            _ => live.main.due,
-        });
-        times.map(|time| time.saturating_sub(self.now)).min()
+        let dues = self.live.values().filter(|live| live.place == Place::Scheduled).map(|live| live.main.due);
+        let next = dues.chain(self.keys.waiting().1).min();
+        next.map(|time| time.saturating_sub(self.now))
     }
 }

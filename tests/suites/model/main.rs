@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+mod keys;
+mod limiter;
 mod liveness;
 mod looks;
 mod operations;
@@ -63,7 +65,7 @@ impl Setting for Memory {
 /// As [`Memory`], against a model with a mistake.
 struct Mutated<const NUMBER: usize>;
 
-const MUTANTS: [Mutant; 22] = [
+const MUTANTS: [Mutant; 25] = [
     Mutant::VersionStays,
     Mutant::PutBackCounts,
     Mutant::OneAttemptMore,
@@ -86,6 +88,9 @@ const MUTANTS: [Mutant; 22] = [
     Mutant::NoCaps,
     Mutant::NoMaxLen,
     Mutant::SkipHasSuccessor,
+    Mutant::NoConcurrency,
+    Mutant::NothingComesAfter,
+    Mutant::NoMaxRunning,
 ];
 
 impl<const NUMBER: usize> Setting for Mutated<NUMBER> {
@@ -122,7 +127,19 @@ impl Setting for Redis {
 
 /// The sidecars of a queue that have no end, or a later one than its record.
 fn outlives_on_redis(queue: &str) -> Vec<String> {
-    const KINDS: [&str; 8] = ["state", "body", "scheduled", "ready", "claimed", "dead", "grave", "expired"];
+    const KINDS: [&str; 11] = [
+        "state",
+        "body",
+        "scheduled",
+        "ready",
+        "claimed",
+        "dead",
+        "grave",
+        "expired",
+        "held",
+        "keys",
+        "key-waits",
+    ];
     let mut raw = shared().raw();
     let mut left = |kind: &str| -> i64 {
         redis::cmd("PTTL").arg(format!("stanchion:{kind}:{{Queue:{queue}}}")).query(&mut raw).unwrap()
@@ -356,6 +373,9 @@ mutants! {
     the_mutant_expired_counts_as_live_is_found: 17,
     the_mutant_expired_pushes_out_is_found: 18,
     the_mutant_skip_has_successor_is_found: 21,
+    the_mutant_no_concurrency_is_found: 22,
+    the_mutant_nothing_comes_after_is_found: 23,
+    the_mutant_no_max_running_is_found: 24,
 }
 
 /// What must come true is looked for apart from what the stores say: a model that had the same mistake as they

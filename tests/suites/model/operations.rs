@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::keys::{Key, Keys, Own, Rate};
 use crate::liveness::Watch;
 use crate::queue::Queue;
 use crate::terms::{
@@ -11,6 +12,7 @@ use crate::terms::{
 };
 
 pub(crate) const IDS: [Id; 4] = ["a", "b", "c", "d"];
+pub(crate) const KEYS: [Key; 2] = ["k", "l"];
 /// When the model begins.
 pub(crate) const START: Millis = 1_000_000_000;
 /// Long enough that real time does not matter, and unit of all long times.
@@ -44,6 +46,7 @@ pub(crate) struct Item {
     pub(crate) max_attempts: u32,
     pub(crate) expires: Option<Millis>,
     pub(crate) policy: Policy,
+    pub(crate) key: Option<Key>,
 }
 
 /// Claims are meant by number, counted from the newest, as far as there are any.
@@ -81,6 +84,11 @@ pub(crate) enum Operation {
     Purge,
     MaxLen(Option<usize>),
     DeadMax(usize),
+    MaxRunning(Option<usize>),
+    Rate(Option<Rate>),
+    KeyConcurrency(Option<usize>),
+    KeyRate(Option<Rate>),
+    LimitKey(Key, Option<Own>),
     Wait(Millis),
     EndLease(Slot),
 }
@@ -164,6 +172,7 @@ impl Reference {
         }
         let live = self.queue.live.len();
         self.answer = self.answer_to(operation);
+        self.queue.write_keys(0);
         self.queue.trim_dead();
         // What is kicked was accepted before, and is asked for: it may come back into a full queue.
         let kicks = matches!(operation, Operation::KickIds(_) | Operation::Kick { .. });
@@ -222,6 +231,24 @@ impl Reference {
                 self.queue.dead_max = *most;
                 Answer::Nothing
             }
+            Operation::MaxRunning(most) => self.limit(|keys| keys.max_running = *most),
+            Operation::Rate(rate) => {
+                let now = self.queue.now;
+                self.limit(|keys| keys.set_rate(*rate, now))
+            }
+            Operation::KeyConcurrency(most) => self.limit(|keys| keys.concurrency = *most),
+            Operation::KeyRate(rate) => self.limit(|keys| keys.key_rate = *rate),
+            Operation::LimitKey(key, own) => {
+                match own {
+                    Some(own) => {
+                        self.queue.keys.counts_runs |= own.concurrency.is_some();
+                        self.queue.keys.own.insert(key, *own)
+                    }
+                    None => self.queue.keys.own.remove(key),
+                };
+                self.queue.keys.change(key);
+                Answer::Nothing
+            }
             Operation::Wait(time) => {
                 self.queue.now += time;
                 Answer::Nothing
@@ -236,6 +263,14 @@ impl Reference {
                 Answer::Nothing
             }
         }
+    }
+
+    /// Each key that holds tasks is looked at by the next claim.
+    fn limit(&mut self, change: impl FnOnce(&mut Keys)) -> Answer {
+        change(&mut self.queue.keys);
+        self.queue.keys.sweeps = !self.queue.held_back().is_empty();
+        self.queue.keys.counts_runs |= self.queue.keys.concurrency.is_some();
+        Answer::Nothing
     }
 
     /// When a lease ends that is ended from outside: long ago, one after the other.
@@ -308,6 +343,7 @@ impl Reference {
             }
             accepted.push(done);
         }
+        self.queue.write_keys(0);
         accepted
     }
 
@@ -342,8 +378,8 @@ impl Item {
             When::In(delay) => now + delay,
             When::At(offset) => now.saturating_add_signed(offset),
         };
-        let Self { id, payload, priority, max_attempts, expires, policy, .. } = *self;
-        New { id, payload, due, priority, max_attempts, expires, policy }
+        let Self { id, payload, priority, max_attempts, expires, policy, key, .. } = *self;
+        New { id, payload, due, priority, max_attempts, expires, policy, key }
     }
 }
 
@@ -375,8 +411,9 @@ fn item(pace: Pace) -> impl Strategy<Value = Item> {
         1 => times(pace, &[1, 2_500, 20_000], 0).prop_map(Policy::Throttle),
     ];
     let expires = prop_oneof![3 => Just(None), 1 => times(pace, &[1, 1_000, 9_000], 0).prop_map(Some)];
-    (select(&IDS[..]), 0..3u8, when, select(&[0u8, 0, 1, 255][..]), 1..=3u32, expires, policy).prop_map(
-        |(id, payload, when, priority, max_attempts, expires, policy)| Item {
+    let key = select(&[None, None, Some(KEYS[0]), Some(KEYS[0]), Some(KEYS[1])][..]);
+    (select(&IDS[..]), 0..3u8, when, select(&[0u8, 0, 1, 255][..]), 1..=3u32, expires, policy, key).prop_map(
+        |(id, payload, when, priority, max_attempts, expires, policy, key)| Item {
             id,
             payload,
             when,
@@ -384,6 +421,7 @@ fn item(pace: Pace) -> impl Strategy<Value = Item> {
             max_attempts,
             expires,
             policy,
+            key,
         },
     )
 }
@@ -396,8 +434,25 @@ fn verdict(pace: Pace) -> impl Strategy<Value = (Slot, Verdict)> {
         2 => delay.prop_map(Verdict::Nack),
         1 => Just(Verdict::Bury),
         2 => put_back.prop_map(Verdict::PutBack),
+        1 => times(pace, &[1, 600, 7_000], 625_000).prop_map(Verdict::Throttle),
     ];
     (0..5usize, verdict)
+}
+
+fn most() -> impl Strategy<Value = Option<usize>> {
+    prop_oneof![Just(None), (1..3usize).prop_map(Some)]
+}
+
+/// Of even times, since half of one matters. What is longer than the test comes but once.
+fn rate(pace: Pace) -> impl Strategy<Value = Option<Rate>> {
+    let per = times(pace, &[2, 600, 4_000], 750_000);
+    prop_oneof![Just(None), (per, 1..3u64).prop_map(|(per, burst)| Some(Rate { per, burst }))]
+}
+
+fn own(pace: Pace) -> impl Strategy<Value = Option<Own>> {
+    let own = (most(), rate(pace), 1..3usize);
+    let own = own.prop_map(|(concurrency, rate, weight)| Some(Own { concurrency, rate, weight }));
+    prop_oneof![1 => Just(None), 2 => own]
 }
 
 /// One operation.
@@ -428,6 +483,11 @@ pub(crate) fn operation(pace: Pace) -> BoxedStrategy<Operation> {
         1 => Just(Operation::Purge),
         1 => prop_oneof![Just(None), (1..4usize).prop_map(Some)].prop_map(Operation::MaxLen),
         1 => (0..4usize).prop_map(Operation::DeadMax),
+        1 => most().prop_map(Operation::MaxRunning),
+        1 => rate(pace).prop_map(Operation::Rate),
+        1 => most().prop_map(Operation::KeyConcurrency),
+        1 => rate(pace).prop_map(Operation::KeyRate),
+        1 => (select(&KEYS[..]), own(pace)).prop_map(|(key, own)| Operation::LimitKey(key, own)),
         10 => passing,
     ]
     .boxed()

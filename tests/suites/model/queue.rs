@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::keys::Keys;
 use crate::terms::{Cause, Dead, Id, LEASE_ENDED, Live, Millis, Mutant, Number, Place, Task, Tie, Verdict};
 
 #[derive(Clone, Debug)]
@@ -17,6 +18,7 @@ pub(crate) struct Queue {
     number: Number,
     sequence: u64,
     pub(super) serial: u64,
+    pub(crate) keys: Keys,
     pub(crate) paused: bool,
     pub(crate) max_len: Option<usize>,
     pub(crate) dead_max: usize,
@@ -38,6 +40,7 @@ impl Queue {
             number: 0,
             sequence: 0,
             serial: 0,
+            keys: Keys::default(),
             paused: false,
             max_len: None,
             dead_max: 10_000,
@@ -63,22 +66,42 @@ impl Queue {
 
     /// A task that is due comes into its place in line if it has one, otherwise to the end of its priority's.
     pub(super) fn put_in(&mut self, id: Id, main: Task, successor: Option<Task>, place: Option<Place>) {
-        let place = if main.due > self.now {
-            Place::Scheduled
-        } else if let Some(place) = place {
-            place
-        } else {
-            self.sequence += 1;
-            let priority = if self.is(Mutant::NoPriorities) { 0 } else { main.priority };
-            Place::Ready(u64::from(u8::MAX - priority) << 45 | self.sequence)
+        let is_due = main.due <= self.now;
+        let place = match place {
+            // What ran leaves its run, and comes into line if its key lets it.
+            Some(Place::Ready(turn)) if is_due && self.keys.runs(id) => {
+                self.keys.leave(id);
+                self.enter(id, &main, turn)
+            }
+            Some(place) if is_due => place,
+            _ => {
+                self.keys.leave(id);
+                if is_due {
+                    let turn = self.next_turn(main.priority);
+                    self.enter(id, &main, turn)
+                } else {
+                    Place::Scheduled
+                }
+            }
         };
         self.live.insert(id, Live { main, place, successor });
     }
 
-    /// Where a task stands that takes the place of one that waits: there, if both are due and of one priority.
+    /// The end of the line of this priority.
+    pub(super) fn next_turn(&mut self, priority: u8) -> u64 {
+        self.sequence += 1;
+        let priority = if self.is(Mutant::NoPriorities) { 0 } else { priority };
+        u64::from(u8::MAX - priority) << 45 | self.sequence
+    }
+
+    /// Where a task stands that takes the place of one that waits: there, if both are due, of one priority, and of one key.
     pub(super) fn stays(&self, before: &Task, place: Place, task: &mut Task) -> Option<Place> {
         let due = before.due <= self.now && task.due <= self.now;
-        if !due || before.priority != task.priority || self.is(Mutant::UpdateLosesPlace) {
+        if !due
+            || before.priority != task.priority
+            || before.key != task.key
+            || self.is(Mutant::UpdateLosesPlace)
+        {
             return None;
         }
         task.due = before.due;
@@ -94,6 +117,9 @@ impl Queue {
 
     pub(super) fn succeed(&mut self, id: Id, main: &Task, successor: Option<Task>, place: Option<Place>) {
         self.live.remove(id);
+        if successor.is_none() {
+            self.keys.leave(id);
+        }
         if let Some(mut next) = successor {
             (next.settled, next.verdict) = (main.settled, main.verdict);
             (next.replaces, next.debounced) = (false, false);
@@ -111,7 +137,7 @@ impl Queue {
             next.go_on(&main);
         }
         self.hold_back(&mut next, main.backoff);
-        let place = place.filter(|_| next.priority == main.priority);
+        let place = place.filter(|_| next.priority == main.priority && next.key == main.key);
         self.succeed(id, &main, Some(next), place);
     }
 
@@ -194,5 +220,7 @@ impl Queue {
             let Live { main, successor, .. } = self.live.remove(id).unwrap();
             self.put(id, main, successor);
         }
+        self.promote_keys();
+        self.write_keys(0);
     }
 }

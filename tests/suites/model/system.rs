@@ -7,11 +7,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stanchion::internals::{Clock, ManualClock};
 use stanchion::{
-    DeadTasks, Enqueued, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Removed, Retry, Task,
-    TaskInfo, TaskState, Version, blocking,
+    DeadTasks, Enqueued, Error, ErrorKind, KeyLimits, ListOptions, OnDuplicate, QueueConfig, QueueStats,
+    Removed, Retry, Task, TaskInfo, TaskState, Version, blocking,
 };
 use stanchion_tests::unique;
 
+use crate::keys::{Gate, Own, Rate};
 use crate::operations::{Answer, Item, Operation, REASON, Reference, START, Slot, When};
 use crate::terms::{Id, Live, Millis, Number, Outcome, Place, Policy, Rescheduled, Verdict};
 
@@ -160,6 +161,17 @@ impl System {
             (Operation::DeadMax(most), _) => {
                 self.queue.configure(QueueConfig::new().dead_max(*most as u64)).unwrap();
             }
+            (Operation::MaxRunning(most), _) => {
+                self.configure(|config| config.max_running(most.map(|most| most as u64)));
+            }
+            (Operation::Rate(rate), _) => self.configure(|config| config.rate(rate.map(real_rate))),
+            (Operation::KeyConcurrency(most), _) => {
+                self.configure(|config| config.key_concurrency(most.map(|most| most as u32)));
+            }
+            (Operation::KeyRate(rate), _) => self.configure(|config| config.key_rate(rate.map(real_rate))),
+            (Operation::LimitKey(key, own), _) => {
+                self.queue.limit_key(key, own.map(real_limits)).unwrap();
+            }
             (Operation::Wait(time), _) => self.clock.as_ref().unwrap().advance(millis(*time)),
             (Operation::EndLease(slot), _) => {
                 if let Some(id) = model.leased(*slot) {
@@ -168,6 +180,10 @@ impl System {
             }
             (operation, answer) => panic!("the model answered {answer:?} to {operation:?}"),
         }
+    }
+
+    fn configure(&self, change: impl FnOnce(QueueConfig) -> QueueConfig) {
+        self.queue.configure(change(QueueConfig::new())).unwrap();
     }
 
     fn compare_enqueued(
@@ -223,6 +239,7 @@ impl System {
                 Verdict::Nack(delay) => claim.nacked(Retry::After(millis(*delay)), REASON).unwrap(),
                 Verdict::Bury => claim.buried(REASON),
                 Verdict::PutBack(delay) => claim.returned(millis(*delay)).unwrap(),
+                Verdict::Throttle(time) => claim.throttled(millis(*time)).unwrap(),
             })
         };
         verdicts.iter().filter_map(on).collect()
@@ -237,6 +254,9 @@ impl System {
             Policy::Debounce(max_wait) => OnDuplicate::Debounce { max_wait: millis(max_wait) },
             Policy::Throttle(window) => OnDuplicate::Throttle { window: millis(window) },
         });
+        if let Some(key) = item.key {
+            task = task.key(key);
+        }
         if let Some(expires) = item.expires {
             task = task.expires(millis(expires));
         }
@@ -262,6 +282,7 @@ impl System {
             (TaskState::Ready, live(queue.ready(), TaskState::Ready)),
             (TaskState::Scheduled, live(queue.scheduled(|due, now| due > now), TaskState::Scheduled)),
             (TaskState::Claimed, live(queue.held(), TaskState::Claimed)),
+            (TaskState::Held, live(queue.held_back(), TaskState::Held)),
         ] {
             let listed = self.list(state);
             let ids: Vec<&str> = listed.iter().map(|task| task.id.as_str()).collect();
@@ -315,6 +336,7 @@ impl System {
 
     fn compare_task(&self, real: &TaskInfo, task: &crate::terms::Task) {
         let id = &real.id;
+        assert_eq!(real.key.as_deref(), task.key, "the key of {}", real.id);
         assert_eq!(real.payload, body(task.payload), "the payload of {id}");
         assert_eq!((real.priority, real.max_attempts), (task.priority, task.max_attempts), "{id}");
         assert_eq!(real.attempts, task.attempts, "the attempts of {id}");
@@ -352,6 +374,8 @@ impl System {
         let totals = [stats.enqueued, stats.acked, stats.retried, stats.died];
         let expected = [queue.enqueued, queue.acked, queue.retried, queue.died];
         assert_eq!(totals, expected, "enqueued, acked, retried, died");
+        assert_eq!(stats.held, queue.held_back().len() as u64, "held");
+        self.compare_limits(model, &stats);
         assert_eq!(stats.paused, queue.paused);
         assert_eq!(stats.settings.max_len, queue.max_len.map(|most| most as u64));
         assert_eq!(stats.settings.dead_max, queue.dead_max as u64);
@@ -364,6 +388,49 @@ impl System {
         if let (Some(real), Some(next)) = (stats.next_due, queue.next_due()) {
             assert_eq!(real.is_zero(), next == 0, "the next due: {real:?}, not {next}");
             self.same_span(next, real, "the next due");
+        }
+    }
+
+    fn compare_limits(&self, model: &Reference, stats: &QueueStats) {
+        let (queue, settings) = (&model.queue, &stats.settings);
+        let (waiting, first) = queue.keys.waiting();
+        assert_eq!(
+            (stats.keys_waiting, stats.next_key.is_some()),
+            (waiting as u64, first.is_some()),
+            "waiting"
+        );
+        if let (Some(real), Some(first)) = (stats.next_key, first) {
+            self.same_span(first.saturating_sub(queue.now), real, "the next key");
+        }
+        let gate = if queue.paused { Gate::Paused } else { queue.gate().1 };
+        match (stats.gate, gate) {
+            (stanchion::Gate::Open, Gate::Open)
+            | (stanchion::Gate::Paused, Gate::Paused)
+            | (stanchion::Gate::MaxRunning, Gate::MaxRunning) => {}
+            (stanchion::Gate::Rate(real), Gate::Rate(left))
+            | (stanchion::Gate::Throttled(real), Gate::Throttled(left)) => {
+                self.same_span(left, real, "the gate");
+            }
+            (real, gate) => panic!("the gate is {real:?}, not {gate:?}"),
+        }
+        assert_eq!(settings.max_running, queue.keys.max_running.map(|most| most as u64));
+        assert_eq!(settings.rate, queue.keys.rate.map(real_rate));
+        assert_eq!(settings.key_concurrency, queue.keys.concurrency.map(|most| most as u32));
+        assert_eq!(settings.key_rate, queue.keys.key_rate.map(real_rate));
+        for key in crate::operations::KEYS {
+            let real = self.queue.get_key(key).unwrap();
+            assert_eq!(real.limits, queue.keys.own.get(key).copied().map(real_limits), "{key}");
+            let of_key = |state: &dyn Fn(&Place) -> bool| {
+                let of_key = queue.live.values().filter(|live| live.main.key == Some(key));
+                of_key.filter(|live| state(&live.place)).count() as u64
+            };
+            let counts = [real.running, real.in_line, real.held];
+            let expected = [
+                of_key(&|place| matches!(place, Place::Claimed(_))),
+                of_key(&|place| matches!(place, Place::Ready(_))),
+                of_key(&|place| matches!(place, Place::Held(_))),
+            ];
+            assert_eq!(counts, expected, "running, in line and held of {key}");
         }
     }
 
@@ -419,6 +486,16 @@ fn compare_settled(results: Vec<Result<(), Error>>, expected: &[bool]) {
 
 fn options(max: usize, lease: Millis) -> stanchion::ClaimOptions {
     stanchion::ClaimOptions::new().max(max).lease(millis(lease))
+}
+
+fn real_rate(rate: Rate) -> stanchion::Rate {
+    stanchion::Rate::new(1, millis(rate.per)).burst(rate.burst as u32)
+}
+
+fn real_limits(own: Own) -> KeyLimits {
+    let limits = KeyLimits::new().weight(own.weight as u32);
+    let limits = own.concurrency.map_or(limits, |most| limits.concurrency(most as u32));
+    own.rate.map_or(limits, |rate| limits.rate(real_rate(rate)))
 }
 
 fn body(payload: u8) -> &'static [u8] {

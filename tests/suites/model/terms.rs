@@ -1,5 +1,7 @@
 //! The words of the model: what a queue is made of, and what is said about it.
 
+use crate::keys::Key;
+
 pub(crate) type Id = &'static str;
 pub(crate) type Millis = u64;
 /// A version or receipt, counted from one. A store's numbers are others, but in the same order.
@@ -25,6 +27,8 @@ pub(crate) enum Verdict {
     Bury,
     /// After so long; at once, in its place, if that is zero.
     PutBack(Millis),
+    /// At once, in its place; but nothing of its key, or of the queue, for so long.
+    Throttle(Millis),
 }
 
 impl Verdict {
@@ -106,6 +110,12 @@ pub(crate) enum Mutant {
     NoCaps,
     /// A full queue takes more.
     NoMaxLen,
+    /// More of a key run than may.
+    NoConcurrency,
+    /// What is held stays held.
+    NothingComesAfter,
+    /// More run than may.
+    NoMaxRunning,
 }
 
 /// What is asked to be enqueued; `due` is absolute.
@@ -118,6 +128,7 @@ pub(crate) struct New {
     pub(crate) max_attempts: u32,
     pub(crate) expires: Option<Millis>,
     pub(crate) policy: Policy,
+    pub(crate) key: Option<Key>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +153,7 @@ pub(crate) struct Task {
     pub(crate) backoff: Millis,
     /// Where in line it stood when it was delivered.
     pub(crate) turn: u64,
+    pub(crate) key: Option<Key>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +163,8 @@ pub(crate) enum Place {
     Ready(u64),
     /// Until its lease ends.
     Claimed(Millis),
+    /// By its key, with the turn that it would have in line.
+    Held(u64),
 }
 
 #[derive(Clone, Debug)]

@@ -112,6 +112,7 @@ impl Queue {
             debounced: false,
             backoff: 0,
             turn: 0,
+            key: new.key,
         };
         if let Policy::Debounce(max_wait) = new.policy {
             let before = before.filter(|_| !self.is(Mutant::DebounceForgetsFirst));
@@ -154,12 +155,31 @@ impl Queue {
             return taken;
         }
         self.promote();
-        // As the line stands now: a successor that comes into it meanwhile is not taken.
+        let max = max.min(self.gate().0);
+        loop {
+            self.take_line(max, &mut taken, &mut end);
+            // When nothing is in line any more, keys that hold tasks give more than their share.
+            let wanted = max - taken.len();
+            if self.write_keys(wanted) == 0 || wanted == 0 {
+                break;
+            }
+        }
+        self.pass(taken.len());
+        taken
+    }
+
+    /// As the line stands now: a successor that comes into it meanwhile is not taken.
+    fn take_line(
+        &mut self,
+        max: usize,
+        taken: &mut Vec<(Id, Task)>,
+        end: &mut impl FnMut(&mut Self, Id, Live),
+    ) {
         for id in self.line() {
             if taken.len() == max {
                 break;
             }
-            if self.expire(id) {
+            if self.expire(id) || !self.may_run(id) {
                 continue;
             }
             let mut live = self.live.remove(id).unwrap();
@@ -171,7 +191,6 @@ impl Queue {
             taken.push((id, live.main.clone()));
             end(self, id, live);
         }
-        taken
     }
 
     pub(crate) fn claim(&mut self, max: usize, lease: Millis) -> Vec<(Id, Task)> {
@@ -194,6 +213,9 @@ impl Queue {
         if self.live.get(id).is_some_and(|live| live.main.receipt == receipt) {
             let Live { mut main, successor, place } = self.live.remove(id).unwrap();
             (main.settled, main.verdict) = (receipt, Some(verdict));
+            if let Verdict::Throttle(time) = verdict {
+                self.keys.throttle(main.key, self.now + time);
+            }
             match verdict {
                 Verdict::Ack => {
                     self.acked += 1;
@@ -224,7 +246,8 @@ impl Queue {
                     }
                 }
                 Verdict::Bury => self.die(id, main, successor, reason, Cause::Failed),
-                Verdict::PutBack(delay) => {
+                Verdict::PutBack(_) | Verdict::Throttle(_) => {
+                    let delay = if let Verdict::PutBack(delay) = verdict { delay } else { 0 };
                     main.receipt = 0;
                     main.attempts -= u32::from(!self.is(Mutant::PutBackCounts));
                     let place = match place {
@@ -287,6 +310,7 @@ impl Queue {
             }
         }
         self.windows.remove(id);
+        self.keys.leave(id);
         Ok(self.live.remove(id).is_some())
     }
 
@@ -376,6 +400,7 @@ impl Queue {
     pub(crate) fn purge(&mut self) -> u64 {
         let count = self.live.len() + self.dead.len();
         self.live.clear();
+        self.keys.purge();
         self.dead.clear();
         self.windows.clear();
         count as u64

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use stanchion::store::redis::code::{SCHEDULE_FIELDS, TASK_FIELDS, field};
+use stanchion::store::redis::code::{LIMIT_FIELDS, SCHEDULE_FIELDS, TASK_FIELDS, field};
 use stanchion::store::redis::packed::{Packed, unpack};
 
 /// The fields of the record's counts.
@@ -24,6 +24,8 @@ const SETTINGS: [&str; 6] = ["paused", "max_len", "dead_max", "dead_age", "dead_
 const AGENDA: [&str; 2] = ["first_due", "count"];
 /// The fields of what the record says of events.
 const EVENTS: [&str; 2] = ["events_kept", "last_event"];
+/// The fields of what is known of a key; behind them stand the priorities of its tasks that are in line.
+const KEY: [&str; 8] = ["running", "held", "tat", "until", "waiting", "in_line", "and", "and_then"];
 /// How many fields every task has.
 const TASK: usize = 13;
 
@@ -40,11 +42,23 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
         ("q:queue", "agenda") => AGENDA.map(str::to_owned).to_vec(),
         ("q:queue", "events") => EVENTS.map(str::to_owned).to_vec(),
+        ("q:queue", "limits") => LIMIT_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect(),
+        ("q:keys", _) => KEY.map(str::to_owned).to_vec(),
         ("q:result", id) if !id.is_empty() => ["version", "result"].map(str::to_owned).to_vec(),
         ("q:schedules", field) if !field.starts_with(['+', '=']) => {
             SCHEDULE_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect()
         }
-        ("q:state", field) if field.starts_with('+') => task(&["backoff", "replaces"]),
+        ("q:state", field) if field.starts_with('+') => task(&[
+            "backoff",
+            "replaces",
+            "consumer",
+            "has_successor",
+            "history",
+            "cancelled",
+            "progress",
+            "asked",
+            "key",
+        ]),
         ("q:state", _) => task(&[
             "backoff",
             "turn",
@@ -54,9 +68,11 @@ fn names(key: &str, field: &str) -> Vec<String> {
             "cancelled",
             "progress",
             "asked",
+            "key",
         ]),
         ("q:grave", field) if field.starts_with('r') => {
-            task(&["died_at", "id", "consumer", "nameless", "history"])
+            let rest = ["history", "cancelled", "progress", "asked", "key"];
+            task(&[&["died_at", "id", "consumer", "nameless"][..], &rest].concat())
         }
         _ => Vec::new(),
     }
@@ -101,11 +117,12 @@ pub fn body_of(value: &[u8]) -> Option<String> {
     }
 }
 
-/// Names and values in one line. A setting may be zero.
+/// Names and values in one line. A setting may be zero, and so may the priority of a task in line.
 pub fn text<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     let is_said = |(name, value): &(&str, &str)| match *name {
         name if SETTINGS.contains(&name) => *value != "no",
+        name if KEY[5..].contains(&name) => true,
         _ => !["", "0", "no"].contains(value),
     };
     for (name, value) in fields.filter(is_said) {
@@ -140,9 +157,15 @@ pub fn packed(key: &str, field: &str, text: &str) -> Vec<u8> {
     let value_of = |name: &str| {
         text.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
     };
-    let is_main = names.iter().any(|name| name == "has_successor");
-    let said = || names.iter().rposition(|name| !value_of(name).is_empty());
-    let count = if is_main { TASK.max(said().unwrap_or(0) + 1) } else { names.len() };
+    let said = || names.iter().rposition(|name| !value_of(name).is_empty()).map_or(0, |last| last + 1);
+    let count = match key {
+        "q:state" if field.starts_with('+') => said().max(TASK + 2),
+        "q:state" => TASK.max(said()),
+        // The priorities of those in line are zero, too.
+        "q:keys" => said().max(KEY.len() - 3),
+        "q:grave" => said().max(TASK + 5),
+        _ => names.len(),
+    };
     let count_byte = u8::try_from(count).unwrap();
     let mut bytes = if count < 16 { vec![0x90 | count_byte] } else { vec![0xdc, 0, count_byte] };
     for name in &names[..count] {
@@ -206,7 +229,8 @@ fn elements(text: &str) -> usize {
 }
 
 /// Fields that are texts also if they are empty.
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 11] = [
+    "key",
     "reason",
     "id",
     "consumer",
@@ -221,7 +245,8 @@ const TEXTS: [&str; 10] = [
 
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
     let is_text = TEXTS.contains(&name) || (name == "body" && !value.is_empty());
-    let is_flag = ["nameless", "has_successor", "history", "cancelled", "progress", "asked"].contains(&name)
+    let is_flag = ["nameless", "has_successor", "history", "cancelled", "progress", "asked", "key_sweep"]
+        .contains(&name)
         || SETTINGS.contains(&name);
     match value.parse::<u64>() {
         Ok(number) if !is_text => {
@@ -254,6 +279,10 @@ fn what_is_packed_reads_the_same() {
         ("q:schedules", "=app", "[2 a b]"),
         ("q:queue", "agenda", "first_due 7, count 2"),
         ("q:queue", "events", "events_kept 7, last_event 200"),
+        ("q:queue", "limits", "max_running 3, key_sweep -"),
+        ("q:keys", "k", "running 1, held 2, tat 1700000000000000, in_line 0, and 9"),
+        ("q:state", "b", "version 1, due 1700000000000, key k"),
+        ("q:state", "+b", "version 1, replaces 1, key k"),
         ("q:body", "a", "version 1"),
     ];
     for (key, field, text) in rows {

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stanchion::internals::{queue_name, task_id};
+use stanchion::internals::{queue_name, task_id, task_key};
+use stanchion::name::TaskKey;
 use stanchion::protocol::{
     Abandon, CallId, Cancel, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue,
     EnqueueOutcome, EventRecord, Events, EventsReply, ExtendClaim, ExtendClaimReply, Fire, FireSchedule,
-    Fired, Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Outcome, Overlap,
-    PauseSchedule, Peek, Place, Pop, PutSchedules, PutSchedulesReply, QueueReply, QueueRequest, QueueVerb,
-    Receipt, Remove, Removed, Request, Reschedule, RescheduleReply, ResultOf, ResultReply, ScheduleOwner,
-    ScheduleRecord, Settle, Settled, Settlement, Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
+    Fired, Get, KeyRecord, LimitKey, List, ListKeys, ListSchedules, Missed, NewSchedule, NewTask,
+    OnDuplicate, Outcome, Overlap, OwnLimits, PauseSchedule, Peek, Place, Pop, PutSchedules,
+    PutSchedulesReply, QueueReply, QueueRequest, QueueVerb, Receipt, Remove, Removed, Request, Reschedule,
+    RescheduleReply, ResultOf, ResultReply, ScheduleOwner, ScheduleRecord, Settle, Settled, Settlement,
+    Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
 };
 
 /// The lease of the claims here.
@@ -56,6 +58,7 @@ pub fn plain(id: &str) -> NewTask {
         max_attempts: 20,
         expires: None,
         on_duplicate: OnDuplicate::Keep,
+        key: None,
     }
 }
 
@@ -73,6 +76,10 @@ pub trait Tweak: Into<NewTask> {
 
     fn due(self, due: Due) -> NewTask {
         NewTask { due, ..self.into() }
+    }
+
+    fn key(self, key: &str) -> NewTask {
+        NewTask { key: Some(task_key(key).unwrap()), ..self.into() }
     }
 
     fn delayed(self, millis: u64) -> NewTask {
@@ -154,6 +161,16 @@ fn settlements(items: &[(&str, u64, Verdict)]) -> Settle {
 
 pub fn settle(items: &[(&str, u64, Verdict)]) -> QueueVerb {
     QueueVerb::Settle(settlements(items))
+}
+
+/// This concurrency, or none of its own.
+pub fn limit_key(key: &str, concurrency: Option<u32>) -> QueueVerb {
+    let limits = concurrency.map(|most| OwnLimits { concurrency: Some(most), rate: None, weight: 1 });
+    QueueVerb::LimitKey(LimitKey { key: task_key(key).unwrap(), limits })
+}
+
+pub fn list_keys(max: u32) -> QueueVerb {
+    QueueVerb::ListKeys(ListKeys::Page { from: None, max })
 }
 
 pub fn settle_and_claim(items: &[(&str, u64, Verdict)], max: u32) -> QueueVerb {
@@ -252,6 +269,7 @@ pub fn schedule_of(id: &str) -> NewSchedule {
         priority: 0,
         max_attempts: 20,
         expires: None,
+        key: None,
     }
 }
 
@@ -357,6 +375,11 @@ pub fn describe(reply: &QueueReply) -> String {
             Fired::Fired { tasks, skipped } => format!("fired {tasks} skipped {skipped}"),
             other => format!("{other:?}").to_lowercase(),
         }),
+        QueueReply::LimitKey(true) => "done".into(),
+        QueueReply::LimitKey(false) => "full".into(),
+        QueueReply::ListKeys(reply) => {
+            format!("{}{}", joined(&reply.keys, key_record), told(reply.next.as_ref()))
+        }
         QueueReply::PauseSchedule(found) | QueueReply::RemoveSchedule(found) => {
             if *found {
                 "done".into()
@@ -414,13 +437,28 @@ fn schedule(record: &ScheduleRecord) -> String {
 }
 
 fn claimed(task: &ClaimedTask) -> String {
-    let ClaimedTask { id, body, receipt, attempt, max_attempts, version, due, priority, remaining } = task;
+    let ClaimedTask { id, body, receipt, attempt, max_attempts, version, due, priority, remaining, key } =
+        task;
     format!(
-        "{} {} receipt {receipt} attempt {attempt}/{max_attempts} version {version} due {due} priority {priority} left {}",
+        "{} {} receipt {receipt} attempt {attempt}/{max_attempts} version {version} due {due} priority {priority} left {}{}",
         id.as_str(),
         String::from_utf8_lossy(body),
-        remaining.as_millis()
+        remaining.as_millis(),
+        of_key(key.as_ref()),
     )
+}
+
+fn of_key(key: Option<&TaskKey>) -> String {
+    key.map_or_else(String::new, |key| format!(" key {}", key.as_str()))
+}
+
+fn key_record(key: &KeyRecord) -> String {
+    let KeyRecord { key, running, in_line, held, opens, limits } = key;
+    let opens = opens.map_or_else(String::new, |opens| format!(" opens in {}", opens.as_millis()));
+    let own = limits.map_or_else(String::new, |own| {
+        format!(" own {:?} {:?} weight {}", own.concurrency, own.rate.map(|rate| rate.count), own.weight)
+    });
+    format!("{} runs {running} in line {in_line} held {held}{opens}{own}", key.as_str())
 }
 
 fn record(task: &TaskRecord) -> String {
@@ -455,5 +493,5 @@ fn record(task: &TaskRecord) -> String {
     if task.cancelled {
         text += " cancelled";
     }
-    text
+    text + &of_key(task.key.as_ref())
 }

@@ -1,7 +1,8 @@
 //! Every script of the queue with memory full, without rights, and on keys of another type.
 
+use stanchion::internals::task_key;
 use stanchion::protocol::{
-    Configure, DeadOnes, Due, FailureKind, Pause, QueueVerb, Sweep, TaskState, Verdict,
+    Configure, DeadOnes, Due, FailureKind, ListKeys, Pause, QueueVerb, Sweep, TaskState, Verdict,
 };
 use stanchion::{ACL_RULE, ErrorKind};
 use stanchion_tests::{RedisServer, verbs};
@@ -10,9 +11,9 @@ use crate::case::{Bench, describe, store};
 use crate::memory_full;
 use crate::queue_case::{
     LEASE, Tweak, abandon, ack, ack_with, bury, cancel, claim, claim_or_wait, due_schedules, enqueue, events,
-    extend_claim, fire, fire_of, get, kick, list, ms, nack, pause_schedule, peek, plain, pop, progress,
-    put_schedules, remove, remove_schedule, request, reschedule, result, schedule_of, settle,
-    settle_and_claim,
+    extend_claim, fire, fire_of, get, kick, limit_key, list, list_keys, ms, nack, pause_schedule, peek,
+    plain, pop, progress, put_schedules, remove, remove_schedule, request, reschedule, result, schedule_of,
+    settle, settle_and_claim,
 };
 use crate::state::{Content, State, nothing};
 
@@ -69,6 +70,16 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("go on", QueueVerb::Pause(Pause { paused: false })),
         ("configure", QueueVerb::Configure(Configure { max_len: Some(Some(9)), ..Configure::default() })),
         ("keep events", QueueVerb::Configure(Configure { events: Some(9), ..Configure::default() })),
+        ("limits", QueueVerb::Configure(Configure { max_running: Some(Some(9)), ..Configure::default() })),
+        ("limit_key", limit_key("k", Some(9))),
+        ("take limits away", limit_key("own", None)),
+        ("list_keys", list_keys(9)),
+        ("get a key", QueueVerb::ListKeys(ListKeys::One(task_key("k").unwrap()))),
+        ("list held", list(TaskState::Held, None, 9)),
+        ("throttle", settle(&[("runs", 40, Verdict::Throttle { time: ms(5_000) })])),
+        ("throttle a key", settle(&[("of k", 42, Verdict::Throttle { time: ms(5_000) })])),
+        ("ack of a key", settle(&[("of k", 42, ack())])),
+        ("enqueue with a key", enqueue([plain("new").key("k")])),
         ("purge", QueueVerb::Purge),
         ("put_schedules", put_schedules(None, [schedule_of("new")])),
         ("put_schedules of an owner", put_schedules(Some(("app", 9)), [schedule_of("new")])),
@@ -100,6 +111,11 @@ fn busy() -> State {
         .owns("app", "[1 cron]")
         .agenda("{then-1}", 1)
         .watched(100, 7)
+        .limits("key_concurrency 1, own_set 1, counts_runs 1")
+        .claimed("of k", LIVE, "receipt 42, attempts 1, key k")
+        .held_by_key("next of k", "k", 9, "")
+        .key("k", "running 1, held 1")
+        .own_limits("own", "2 0 0 0 1")
         .counts(COUNTS)
 }
 
@@ -170,6 +186,10 @@ fn a_key_of_another_type_changes_nothing() {
         "result",
         "results",
         "events",
+        "held",
+        "keys",
+        "key-waits",
+        "key-limits",
     ];
     let keys = kinds.iter().map(|kind| format!("q:{kind}")).chain(["q:call 0".to_owned()]);
     let mut bench = Bench::new();
@@ -192,7 +212,7 @@ fn with_memory_full_what_adds_fails_whole_and_everything_else_works() {
     for (verb, call) in verbs() {
         let mut bench = memory_full::bench(&server, &busy());
         let result = bench.call(request(call));
-        let adds = ["enqueue", "kick", "pause", "configure", "put_schedules", "fire"]
+        let adds = ["enqueue", "kick", "pause", "configure", "limit", "put_schedules", "fire"]
             .iter()
             .any(|word| verb.starts_with(word));
         if !adds {

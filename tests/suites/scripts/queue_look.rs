@@ -130,11 +130,11 @@ fn an_intake_that_is_off_is_not_told_of() {
 #[test]
 fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     let counts = "counter 50, sequence 20, enqueued 9, acked 8, retried 7, died 6, dead_size 5";
-    let settings = "QueueSettings { max_len: None, dead_max: 10000, dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0 }";
+    let settings = "QueueSettings { max_len: None, dead_max: 10000, dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0, max_running: None, rate: None, key_concurrency: None, key_rate: None }";
     given(all().counts(counts))
         .call(QueueVerb::Stats)
         .replies(&format!(
-            "QueueStats [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, waiters: 0, \
+            "QueueStats [ scheduled: 2, ready: 5, claimed: 1, held: 0, keys_waiting: 0, next_key: None, gate: Open, dead: 2, successors: 1, paused: false, waiters: 0, \
              next_due: Some(0ns), \
              enqueued: 9, acked: 8, retried: 7, died: 6, settings: {}, schedules: 0, schedules_late: 0ns ]",
             settings.replace("{ ", "[ ").replace(" }", " ]")
@@ -143,13 +143,13 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     let later = nothing()
         .scheduled("a", LIVE, "")
         .settings("paused yes, max_len 3, dead_max 4, dead_age 5000, dead_bytes 6, intake 0");
-    let settings = "QueueSettings [ max_len: Some(3), dead_max: 4, dead_age: 5s, dead_bytes: 6, intake: false, events: 0 ]";
+    let settings = "QueueSettings [ max_len: Some(3), dead_max: 4, dead_age: 5s, dead_bytes: 6, intake: false, events: 0, max_running: None, rate: None, key_concurrency: None, key_rate: None ]";
     let mut bench = crate::case::Bench::new();
     bench.set_up(&later.counts(COUNTS));
     let reply = crate::case::describe(&bench.call(crate::queue_case::request(QueueVerb::Stats)).unwrap());
     assert!(
         reply.contains(
-            "scheduled: 1, ready: 0, claimed: 0, dead: 0, successors: 0, paused: true, waiters: 0, next_due: Some("
+            "scheduled: 1, ready: 0, claimed: 0, held: 0, keys_waiting: 0, next_key: None, gate: Paused, dead: 0, successors: 0, paused: true, waiters: 0, next_due: Some("
         ),
         "{reply}"
     );
@@ -158,9 +158,9 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
 
 #[test]
 fn stats_of_a_queue_that_never_was_are_zero() {
-    let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, waiters: 0, next_due: None, \
+    let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, held: 0, keys_waiting: 0, next_key: None, gate: Open, dead: 0, successors: 0, paused: false, waiters: 0, next_due: None, \
                 enqueued: 0, acked: 0, retried: 0, died: 0, settings: QueueSettings [ max_len: None, dead_max: 10000, \
-                dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0 ], schedules: 0, schedules_late: 0ns ]";
+                dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0, max_running: None, rate: None, key_concurrency: None, key_rate: None ], schedules: 0, schedules_late: 0ns ]";
     given(nothing()).call(QueueVerb::Stats).replies(zero).changes_nothing();
 }
 

@@ -68,6 +68,7 @@ fn settings_are_changed_one_by_one() {
         dead_bytes: Some(8),
         intake: Some(false),
         events: None,
+        ..Configure::default()
     };
     let settings = "max_len 5, dead_max 6, dead_age 7, dead_bytes 8, intake 0";
     let set = || nothing().settings(settings);

@@ -240,6 +240,34 @@ impl State {
         self.hash("schedules", &format!("={owner}"), list)
     }
 
+    /// What the queue, or each of its keys, lets go at most. Of one that had tasks with keys it is empty.
+    pub fn limits(self, fields: &str) -> Self {
+        self.hash("queue", "limits", fields)
+    }
+
+    /// What is known of a key.
+    pub fn key(self, key: &str, fields: &str) -> Self {
+        self.hash("keys", key, fields)
+    }
+
+    /// A task that its key holds.
+    pub fn held_by_key(self, id: &str, key: &str, sequence: u64, fields: &str) -> Self {
+        let priority = value(fields, "priority").map_or(0, |priority| priority.parse().unwrap());
+        let member = format!("{key}\u{1}{:0>16}{id}", turn(priority, sequence));
+        let fields = in_order(&[&format!("key {key}"), fields]);
+        self.stored(id, &fields).zset("held", &member, "0", None)
+    }
+
+    /// When more of a key may come into line.
+    pub fn key_waits(self, key: &str, until: &str) -> Self {
+        self.zset("key-waits", key, until, None)
+    }
+
+    /// Limits that a key has of its own.
+    pub fn own_limits(self, key: &str, limits: &str) -> Self {
+        self.zset("key-limits", &format!("{key}\u{1}{limits}"), "0", None)
+    }
+
     /// What the record says of schedules.
     pub fn agenda(self, first_due: &str, count: usize) -> Self {
         self.hash("queue", "agenda", &format!("first_due {first_due}, count {count}"))

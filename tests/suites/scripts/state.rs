@@ -130,6 +130,7 @@ impl State {
                             Some(body) if has_body => format!("{value}, body {body}"),
                             _ => value.clone(),
                         };
+                        let value = if name == "q:state" { value + &self.held_turn(field) } else { value };
                         let shown = match bodies.get(field) {
                             Some(body) if name == "q:body" => body.to_string(),
                             _ => fill(field),
@@ -156,6 +157,16 @@ impl State {
                 redis::cmd("PEXPIRE").arg(key).arg(ttl).exec(raw).unwrap();
             }
         }
+    }
+
+    /// The turn of a task that its key holds, which does not show: with it, its member of the set is found.
+    fn held_turn(&self, id: &str) -> String {
+        let Some((Content::Zset(members), _)) = self.0.get("q:held") else { return String::new() };
+        let turn = |(member, _): &(String, String)| {
+            let rest = member.split_once('\u{1}')?.1;
+            (&rest[16..] == id).then(|| rest[..16].parse::<u64>().unwrap() % (1 << 45))
+        };
+        members.iter().find_map(turn).map_or_else(String::new, |turn| format!(", turn {turn}"))
     }
 
     /// What the bodies are called in the store; here they have the fields of their tasks.

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+mod limiters;
 mod locks;
 mod queues;
 mod scene;
@@ -140,6 +141,25 @@ fn schedule_schedules() {
 }
 
 #[test]
+fn limiter_schedules() {
+    let Some((count, seconds, tally)) = play::<limiters::Fleet>() else { return };
+    println!(
+        "{count} schedules of limiters in {seconds:.1} s: {} takes, {} used, {} of them after a wait, {} refused, {} given \
+         back, {} messages lost: never above the limit, none too early, none too late",
+        tally.taken, tally.used, tally.waited, tally.refused, tally.given_back, tally.lost
+    );
+    // A simulator in which nothing happens proves nothing.
+    assert!([tally.used, tally.waited, tally.refused].iter().all(|happened| *happened > count), "{tally:?}");
+    assert!(tally.taken - tally.used > count / 2 && tally.lost > count, "{tally:?}");
+    assert!(tally.given_back > count / 10, "{tally:?}");
+}
+
+#[test]
+fn every_mutant_of_limiters_is_caught() {
+    catch::<limiters::Fleet>(&limiters::Mutant::ALL);
+}
+
+#[test]
 fn every_mutant_of_schedules_is_caught() {
     catch::<schedules::Fleet>(&schedules::Mutant::ALL);
 }
@@ -166,6 +186,7 @@ fn a_seed_repeats_exactly() {
         assert_repeats::<queues::Fleet>(seed);
         assert_repeats::<workers::Fleet>(seed);
         assert_repeats::<schedules::Fleet>(seed);
+        assert_repeats::<limiters::Fleet>(seed);
     }
 }
 

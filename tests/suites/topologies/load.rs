@@ -12,8 +12,8 @@ use stanchion_tests::wait::{self, eventually, task};
 
 use crate::{fixed, ms};
 
-/// How long work may take to get on after a failover: longer than it takes. A Sentinel that stood still for two seconds
-/// does nothing for half a minute.
+/// How long work may take to get on after a failover: longer than it takes. A Sentinel of an older server that stood still
+/// for two seconds does nothing for half a minute.
 pub(crate) const GETS_ON: Duration = Duration::from_secs(90);
 
 /// What may go wrong while the work goes on.

@@ -199,6 +199,7 @@ impl World<Queues> {
             _ => OnDuplicate::Skip,
         };
         NewTask {
+            key: None,
             id: task_id(id).unwrap(),
             body: Body(self.game.bodies).bytes(),
             due: if policy == 2 { Due::In(QUIET) } else { Due::Now },

@@ -46,6 +46,7 @@ trait Kinds
         mixed $timeout = null,
         array|Exponential|null $backoff = null,
         mixed $keepResult = null,
+        ?string $key = null,
     ): Enqueued {
         if ($payload !== [] && array_is_list($payload)) {
             throw Errors::invalid('argument payload must be an array with names as its keys, got a list');
@@ -64,6 +65,7 @@ trait Kinds
             $timeout,
             $backoff,
             $keepResult,
+            $key,
         );
     }
 }

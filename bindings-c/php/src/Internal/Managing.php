@@ -5,8 +5,10 @@ declare(strict_types=1);
 namespace Stanchion\Internal;
 
 use FFI;
+use FFI\CData;
 use Stanchion\Cancelled;
 use Stanchion\Exception\Indeterminate;
+use Stanchion\Rate;
 use Stanchion\TaskState;
 
 /**
@@ -143,6 +145,14 @@ trait Managing
      * @param ?bool $intake whether plain ZADDs to the queue's key are taken in; Redis only (true)
      * @param ?int $events keep so many events for events(), up to 100000; the oldest go first. What processes of 0.1.0
      *     do is not among them (0: none)
+     * @param int|false|null $maxRunning run so many tasks at once at most, whoever runs them; false: no limit (no
+     *     limit)
+     * @param Rate|false|null $rate deliver so many tasks per time; every delivery counts, also a retry and one that is
+     *     put back; false: no limit (no limit)
+     * @param int|false|null $keyConcurrency so many tasks of each key are in line and running at most, unless the key
+     *     has limits of its own, see limitKey(); false: no limit (no limit)
+     * @param Rate|false|null $keyRate deliver so many tasks of each key per time, unless the key has limits of its own;
+     *     false: no limit (no limit)
      */
     public function configure(
         int|false|null $maxLen = null,
@@ -151,16 +161,38 @@ trait Managing
         ?int $deadBytes = null,
         ?bool $intake = null,
         ?int $events = null,
+        int|false|null $maxRunning = null,
+        Rate|false|null $rate = null,
+        int|false|null $keyConcurrency = null,
+        Rate|false|null $keyRate = null,
     ): void {
         $native = Native::get();
         $settings = $native->defaults('stanchion_queue_config', 'stanchion_queue_config_init');
-        $settings->max_len = $maxLen === false ? self::NO_LIMIT : Arguments::number('maxLen', $maxLen, 0);
+        $settings->max_len = self::limit('maxLen', $maxLen);
         $settings->dead_max = Arguments::number('deadMax', $deadMax, 0);
         $settings->dead_age_ms = Times::span('deadAge', $deadAge);
         $settings->dead_bytes = Arguments::number('deadBytes', $deadBytes, 0);
         $settings->intake = Arguments::flag($intake);
         $settings->events = Arguments::number('events', $events, 0);
+        $settings->max_running = self::limit('maxRunning', $maxRunning);
+        self::setRate('rate', $rate, $settings->rate);
+        $settings->key_concurrency = self::limit('keyConcurrency', $keyConcurrency);
+        self::setRate('keyRate', $keyRate, $settings->key_rate);
         $this->call('stanchion_queue_configure', FFI::addr($settings));
+    }
+
+    private static function limit(string $what, int|false|null $limit): int
+    {
+        return $limit === false ? self::NO_LIMIT : Arguments::number($what, $limit, 0);
+    }
+
+    private static function setRate(string $what, Rate|false|null $rate, CData $record): void
+    {
+        if ($rate === false) {
+            $record->count = self::NO_LIMIT;
+        } else {
+            $rate?->toNative($what, $record);
+        }
     }
 
     private function sweep(string $function, DeadTasks $dead): int

@@ -67,5 +67,6 @@ final class ScheduleRecords
         $record->priority = Arguments::number('priority', $schedule->priority, 0, 255);
         $record->max_attempts = Arguments::number('maxAttempts', $schedule->maxAttempts, 1);
         $record->expires_ms = Times::span('expires', $schedule->expires);
+        $this->memory->setText($record->key, $schedule->key);
     }
 }

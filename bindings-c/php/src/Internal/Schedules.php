@@ -48,6 +48,7 @@ trait Schedules
         ?int $priority = null,
         ?int $maxAttempts = null,
         mixed $expires = null,
+        ?string $key = null,
     ): ScheduleOutcome {
         $native = Native::get();
         $records = new ScheduleRecords($native, [new Schedule(
@@ -65,6 +66,7 @@ trait Schedules
             $priority,
             $maxAttempts,
             $expires,
+            $key,
         )]);
         $outcome = $native->make('int32_t');
         $this->call('stanchion_queue_schedule', FFI::addr($records->array[0]), FFI::addr($outcome));

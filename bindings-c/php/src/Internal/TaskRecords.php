@@ -64,5 +64,6 @@ final class TaskRecords
         $record->timeout_ms = Times::span('timeout', $task->timeout);
         $this->memory->setText($record->backoff, Backoff::encode($task->backoff));
         $record->keep_result_ms = Times::span('keepResult', $task->keepResult);
+        $this->memory->setText($record->key, $task->key);
     }
 }

@@ -9,12 +9,14 @@ from ._claim import Claim, current_claim
 from ._client import Client, Connecting, connect
 from ._kinds import TaskFunction
 from ._lease import Lease, Lost
+from ._limiter import Limiter, Turn
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._worker import Worker
 from ._workers import run_workers
 
 __all__ = [
-    "Claim", "Client", "Connecting", "Hold", "Lease", "Lock", "Lost", "Queue", "Queues", "RwLock", "TaskFunction", "Worker",
+    "Claim", "Client", "Connecting", "Hold", "Lease", "Limiter", "Lock", "Lost", "Queue", "Queues", "RwLock", "TaskFunction",
+    "Turn", "Worker",
     "connect", "current_claim", "run_workers",
 ]

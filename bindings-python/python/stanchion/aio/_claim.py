@@ -49,6 +49,12 @@ class Claim(ClaimFacts):
         await call(self._native.put_back, delay)
         self._settled = True
 
+    async def throttle(self, time: Duration) -> None:
+        """Not tried, because whoever it calls has had enough: the task goes back without counting an attempt, and nothing more of
+        its key, or if it has none of the queue, is given out for so long."""
+        await call(self._native.throttle, time)
+        self._settled = True
+
     async def extend(self, lease: Duration) -> None:
         """Prolong the lease to at least ``lease`` from now."""
         await call(self._native.extend, lease)

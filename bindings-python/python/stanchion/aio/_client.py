@@ -6,7 +6,7 @@ import functools
 import inspect
 from types import TracebackType
 from typing import (
-    TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Generator, Iterable, NoReturn, Optional, Type, TypeVar, Union,
+    TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Generator, Iterable, Literal, NoReturn, Optional, Type, TypeVar, Union,
     overload)
 
 from .. import _stanchion
@@ -16,6 +16,7 @@ from .._functions import check_awaited
 from .._keywords import refuse
 from .._types import Duration, NamePage, Path, several
 from ._lease import Lease
+from ._limiter import Limiter
 from ._lock import Lock, RwLock
 from ._loop import HeldByTask, call
 from ._queue import Queue, Queues
@@ -251,6 +252,21 @@ class Client:
     async def invalidate(self, name: str) -> None:
         """Forget the cached value with this name, as `stanchion.Client.invalidate`."""
         await call(self._native.invalidate, name)
+
+    def limiter(
+        self,
+        name: str,
+        n: int,
+        *,
+        per: Duration,
+        burst: Optional[int] = None,
+        kind: Literal["gcra", "fixed-window", "sliding-window"] = "gcra",
+        **others: NoReturn,
+    ) -> Limiter:
+        """The limiter with this name, as `stanchion.Client.limiter`. No I/O."""
+        if others:
+            refuse("limiter", others)
+        return Limiter(self, self._native.limiter(name, kind, n, per, burst))
 
     def queue(self, name: str) -> Queue:
         """The queue with this name. No I/O."""

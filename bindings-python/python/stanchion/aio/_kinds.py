@@ -39,6 +39,7 @@ class TaskFunctions:
         timeout: Optional[Duration] = None,
         backoff: Optional[Backoff] = None,
         keep_result: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> Callable[[Callable[P, R_co]], TaskFunction[P, R_co]]:
         """Declare a function's kind, and the options of its tasks, as `stanchion.Queue.task`; ``await send.enqueue(user=42)``
@@ -46,6 +47,7 @@ class TaskFunctions:
         if others:
             refuse("task", others)
         template = Task(
-            None, b"", headers, delay, None, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result)
+            None, b"", headers, delay, None, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result,
+            key)
         decorator: Callable[[Callable[P, R_co]], TaskFunction[P, R_co]] = declared(self, TaskFunction, template, check_awaited)
         return decorator

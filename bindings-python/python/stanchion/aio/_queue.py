@@ -10,13 +10,14 @@ from .._errors import StanchionError
 from .._events import TaskEvent, task_events
 from .._functions import check_ran
 from .._keywords import refuse
+from .._limits import KeyInfo, KeyPage, QueueStats, Rate, key_info, native_rate, queue_config, queue_stats
 from .._running import Backoff, TaskCancelled, TaskResult
 from .._schedule import (
     Schedule, ScheduleInfo, ScheduleLike, ScheduleOutcome, SchedulePage, Synced, schedule_info, schedule_infos,
     schedules as native_schedules)
 from .._scheduled import ScheduledFunctions
 from .._types import (
-    UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
+    UNSET, Consumer, Duration, Enqueued, OnDuplicate, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._around import Around
@@ -56,13 +57,15 @@ class Queue(ScheduledFunctions, TaskFunctions):
         timeout: Optional[Duration] = None,
         backoff: Optional[Backoff] = None,
         keep_result: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> Enqueued:
         """Put a task in. Raises QueueFull at the limit."""
         if others:
             refuse("enqueue", others)
         task = Task(
-            id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result)
+            id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result,
+            key)
         return enqueued(await call(self._native.enqueue, task._native()))
 
     async def enqueue_many(self, items: Iterable[TaskLike]) -> List[Union[Enqueued, StanchionError]]:
@@ -164,7 +167,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
 
     async def stats(self) -> QueueStats:
         """How many tasks there are, and the settings."""
-        return QueueStats(**await call(self._native.stats))
+        return queue_stats(await call(self._native.stats))
 
     async def consumers(self) -> List[Consumer]:
         """Who works on the queue: the processes of the first thousand calls that wait for a task, and of the first
@@ -223,10 +226,15 @@ class Queue(ScheduledFunctions, TaskFunctions):
         dead_bytes: Optional[int] = None,
         intake: Optional[bool] = None,
         events: Optional[int] = None,
+        max_running: Union[int, None, _Unset] = UNSET,
+        rate: Union[Rate, None, _Unset] = UNSET,
+        key_concurrency: Union[int, None, _Unset] = UNSET,
+        key_rate: Union[Rate, None, _Unset] = UNSET,
     ) -> None:
-        """Change settings; what is not given stays. ``max_len=None`` takes the limit away."""
-        limit = None if isinstance(max_len, _Unset) else (max_len,)
-        await call(self._native.configure, limit, dead_max, dead_age, dead_bytes, intake, events)
+        """Change settings; what is not given stays, and None takes a limit away."""
+        await call(self._native.configure, queue_config(
+            max_len, max_running, rate, key_concurrency, key_rate, dead_max=dead_max, dead_age=dead_age,
+            dead_bytes=dead_bytes, intake=intake, events=events))
 
     async def schedule(
         self,
@@ -245,13 +253,15 @@ class Queue(ScheduledFunctions, TaskFunctions):
         priority: Optional[int] = None,
         max_attempts: Optional[int] = None,
         expires: Optional[Duration] = None,
+        key: Optional[str] = None,
         **others: NoReturn,
     ) -> ScheduleOutcome:
         """Add a schedule, or change the one with this id."""
         if others:
             refuse("schedule", others)
         schedule = Schedule(
-            id, when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires)
+            id, when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires,
+            key)
         return ScheduleOutcome(await call(self._native.schedule, schedule._native()))
 
     async def sync_schedules(self, owner: str, generation: int, schedules: Iterable[ScheduleLike]) -> Synced:
@@ -289,6 +299,26 @@ class Queue(ScheduledFunctions, TaskFunctions):
         """Drop a schedule; False if there was none. The tasks that it has made stay."""
         found: bool = await call(self._native.remove_schedule, id)
         return found
+
+    async def limit_key(
+        self,
+        key: str,
+        *,
+        concurrency: Optional[int] = None,
+        rate: Optional[Rate] = None,
+        weight: Optional[int] = None,
+    ) -> None:
+        """Give a key limits of its own instead of those that the queue gives each key; with none given, take them away."""
+        await call(self._native.limit_key, key, concurrency, native_rate(rate, "rate"), weight)
+
+    async def get_key(self, key: str) -> KeyInfo:
+        """What is known of a key: how many of its tasks run, stand in line and are held, and what limits it has of its own."""
+        return key_info(await call(self._native.get_key, key))
+
+    async def list_keys(self, page: Optional[str] = None, max: int = 100) -> KeyPage:
+        """The keys that hold tasks, then those that have limits of their own and hold none, a page at a time."""
+        found, following = await call(self._native.list_keys, page, max)
+        return KeyPage([key_info(fields) for fields in found], following)
 
     async def sync_scheduled(self, owner: str, generation: int) -> Synced:
         """As `sync_schedules`, of all functions that were declared with `scheduled` on this queue object."""

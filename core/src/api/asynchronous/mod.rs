@@ -5,4 +5,4 @@ mod face;
 mod nouns;
 mod only;
 
-pub use nouns::{Begun, Claim, Client, Lease, Lock, Queue, Queues, RwLock, Ticket};
+pub use nouns::{Begun, Claim, Client, Lease, Limiter, Lock, Queue, Queues, RwLock, Ticket};

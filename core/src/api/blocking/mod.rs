@@ -21,7 +21,7 @@ mod nouns;
 mod only;
 mod worker;
 
-pub use nouns::{Begun, Claim, Client, Lease, Lock, Queue, Queues, RwLock, Ticket};
+pub use nouns::{Begun, Claim, Client, Lease, Limiter, Lock, Queue, Queues, RwLock, Ticket};
 #[doc(hidden)]
 pub use worker::{Direction, Hands, Hosted, Taken, Unsettled};
 pub use worker::{Stopper, Worker};

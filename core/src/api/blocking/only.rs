@@ -7,9 +7,10 @@ use super::face::example;
 use super::nouns::cached::look_up;
 use super::nouns::client::connect;
 use super::nouns::queue::{claim, claims};
-use super::{Begun, Claim, Client, Lease, Lock, Queue, Queues, go_on};
+use super::{Begun, Claim, Client, Lease, Limiter, Lock, Queue, Queues, go_on};
 use crate::base::error::Error;
 use crate::cached::cached_options::CachedOptions;
+use crate::limiter::taking::Taken;
 use crate::queue::claim_calls::Claiming;
 use crate::queue::queue_options::ClaimOptions;
 use crate::session::builder::ClientBuilder;
@@ -87,6 +88,22 @@ impl Lock {
         let value = body(&lease);
         lease.release()?;
         Ok(value)
+    }
+}
+
+impl Limiter {
+    /// As [`Limiter::take`]; `interrupt` runs at least every 50 ms on this thread and may end the wait. Requests
+    /// run on threads of their own meanwhile. For hosts that have to run signal handlers.
+    ///
+    /// # Errors
+    /// As [`Limiter::take`], and `Cancelled` if `interrupt` ended the wait; its turn is given back.
+    pub fn take_while(
+        &self,
+        n: u32,
+        wait: Duration,
+        interrupt: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Taken, Error> {
+        self.taken(n, wait, Some(interrupt))
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::face::{both, drive};
 use crate::base::envelope::Headers;
 use crate::base::error::Error;
+use crate::base::name::TaskKey;
 use crate::engine::loss::LossReason;
 use crate::protocol::{Receipt, Version};
 use crate::queue::claim_calls::Verdict;
@@ -87,6 +88,11 @@ impl Claim {
     /// The task's priority.
     pub fn priority(&self) -> u8 {
         self.delivery.task.priority
+    }
+
+    /// The task's key, if it has one.
+    pub fn key(&self) -> Option<&str> {
+        self.delivery.task.key.as_ref().map(TaskKey::as_str)
     }
 
     /// When the task was due.
@@ -172,6 +178,16 @@ impl Claim {
         settle(Verdict::put_back_after(&self.delivery, delay)?).await
     }
 
+    /// Not tried, because whoever it calls has had enough (a 429, `Retry-After`): the task goes back to its place without counting
+    /// an attempt, and nothing more of its key is given out for so long (0 to 365 days); if it has no key, nothing of the queue. A
+    /// later throttle makes that longer, never shorter.
+    ///
+    /// # Errors
+    /// As [`Claim::ack`], and `InvalidArgument` for a time over 365 days.
+    pub async fn throttle(&self, time: Duration) -> Result<(), Error> {
+        settle(Verdict::throttle(&self.delivery, time)?).await
+    }
+
     /// Prolongs the lease to at least `lease` from now; never shortens it.
     ///
     /// # Errors
@@ -218,6 +234,15 @@ impl Claim {
     /// `InvalidArgument` for a delay over 365 days.
     pub fn returned(&self, delay: Duration) -> Result<Verdict, Error> {
         Verdict::put_back_after(&self.delivery, delay)
+    }
+
+    /// The verdict "not tried, and nothing more of its key for so long", to be settled together with others; see
+    /// [`Claim::throttle`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a time over 365 days.
+    pub fn throttled(&self, time: Duration) -> Result<Verdict, Error> {
+        Verdict::throttle(&self.delivery, time)
     }
 }
 

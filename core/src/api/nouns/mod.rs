@@ -4,6 +4,7 @@ pub(super) mod cached;
 mod claim;
 pub(super) mod client;
 mod lease;
+mod limiter;
 mod lock;
 pub(super) mod queue;
 mod worker;
@@ -12,6 +13,7 @@ pub use cached::{Begun, Ticket};
 pub use claim::Claim;
 pub use client::Client;
 pub use lease::Lease;
+pub use limiter::Limiter;
 pub use lock::{Lock, RwLock};
 pub use queue::{Queue, Queues};
 

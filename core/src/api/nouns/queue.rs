@@ -15,6 +15,7 @@ use crate::queue::claim_calls::{Batch, Claiming, Verdict, batches};
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
 use crate::queue::delivery::Delivery;
+use crate::queue::key_limits::{KeyInfo, KeyLimits, KeyPage};
 use crate::queue::queue_calls::{Ask, QueueCalls, Rescheduled};
 use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 use crate::queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};
@@ -410,6 +411,36 @@ impl Queue {
     /// As [`Queue::pop`].
     pub async fn remove_schedule(&self, id: &str) -> Result<bool, Error> {
         ask(self.calls.remove_schedule(id)?).await
+    }
+
+    /// Gives a key limits of its own instead of those that the queue gives each key, or takes them away (`None`). At once, also
+    /// while its tasks run; those that run too many end first.
+    ///
+    /// # Errors
+    /// `QueueFull` if 100,000 keys have limits of their own; `InvalidArgument` for a bad key or limit; otherwise as
+    /// [`Queue::claim`].
+    pub async fn limit_key(&self, key: &str, limits: Option<KeyLimits>) -> Result<(), Error> {
+        match ask(self.calls.limit_key(key, limits)?).await? {
+            true => Ok(()),
+            false => Err(self.calls.too_many_keys()),
+        }
+    }
+
+    /// What is known of a key: how many of its tasks run, stand in line and are held, and what limits it has of its own.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub async fn get_key(&self, key: &str) -> Result<KeyInfo, Error> {
+        ask(self.calls.get_key(key)?).await
+    }
+
+    /// The keys that hold tasks, then those that have limits of their own and hold none, a page of at most `max` at a time (1 to
+    /// 1,000, and never more than 100). `from`: what the page before gave as its `next`.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub async fn list_keys(&self, from: Option<&str>, max: usize) -> Result<KeyPage, Error> {
+        ask(self.calls.list_keys(from, max)?).await
     }
 
     /// Changes settings.

@@ -263,7 +263,7 @@ impl WorkerSettings {
             protocol::Verdict::Ack | protocol::Verdict::AckWith { .. } => {
                 return self.tell(&WorkerEvent::Completed { id, attempt });
             }
-            protocol::Verdict::PutBack { .. } => return,
+            protocol::Verdict::PutBack { .. } | protocol::Verdict::Throttle { .. } => return,
             protocol::Verdict::Nack { reason, .. } | protocol::Verdict::Bury { reason } => &**reason,
         };
         self.tell(&WorkerEvent::Failed { id, attempt, reason });
@@ -293,7 +293,7 @@ fn tallied(verdict: &Verdict, result: &Result<Settled, Error>) -> WorkerReport {
     match (result, verdict.verdict()) {
         (Err(_), _) => report.lost += 1,
         (Ok(_), protocol::Verdict::Ack | protocol::Verdict::AckWith { .. }) => report.completed += 1,
-        (Ok(_), protocol::Verdict::PutBack { .. }) => {}
+        (Ok(_), protocol::Verdict::PutBack { .. } | protocol::Verdict::Throttle { .. }) => {}
         (Ok(settled), protocol::Verdict::Nack { .. } | protocol::Verdict::Bury { .. }) => {
             report.failed += 1;
             report.dead += u64::from(matches!(settled, Settled::Done { dead: true, .. }));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{CallId, Receipt, Version, Waiter, WallMillis};
 
 /// Take tasks under a lease, or wait for some.
@@ -65,6 +65,8 @@ pub struct ClaimedTask {
     pub priority: u8,
     /// What is left of the lease.
     pub remaining: Duration,
+    /// Of the task.
+    pub key: Option<TaskKey>,
 }
 
 /// Say how claims ended.
@@ -114,6 +116,12 @@ pub enum Verdict {
         /// Not before so long; zero: at once, in its place in line.
         delay: Duration,
     },
+    /// Not tried, as whoever it calls has had enough: put back, and nothing more of its key is given out for so long; without a
+    /// key, nothing of the queue.
+    Throttle {
+        /// For how long.
+        time: Duration,
+    },
 }
 
 impl Verdict {
@@ -125,7 +133,7 @@ impl Verdict {
         match self {
             Self::AckWith { result, .. } => result.len(),
             Self::Nack { reason, .. } | Self::Bury { reason } => reason.len(),
-            Self::Ack | Self::PutBack { .. } => 0,
+            Self::Ack | Self::PutBack { .. } | Self::Throttle { .. } => 0,
         }
     }
 
@@ -136,6 +144,7 @@ impl Verdict {
             Self::Nack { .. } => "nack",
             Self::Bury { .. } => "bury",
             Self::PutBack { .. } => "put_back",
+            Self::Throttle { .. } => "throttle",
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{CallId, Version, WallMillis};
 
 /// Put tasks in.
@@ -34,6 +34,8 @@ pub struct NewTask {
     pub expires: Option<Duration>,
     /// What to do if the id is in the queue already.
     pub on_duplicate: OnDuplicate,
+    /// Whose limits it has, if anybody's.
+    pub key: Option<TaskKey>,
 }
 
 /// When a task may be delivered.

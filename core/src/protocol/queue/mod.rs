@@ -4,6 +4,7 @@ mod claims;
 mod dead;
 mod enqueue;
 mod events;
+mod keys;
 mod schedules;
 mod settings;
 mod tasks;
@@ -18,6 +19,7 @@ pub use claims::{
 pub use dead::{DeadOnes, DiedBy, Sweep, Swept};
 pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
 pub use events::{EventRecord, Events, EventsReply, Happened};
+pub use keys::{Gate, KeyRecord, LimitKey, ListKeys, ListKeysReply, OwnLimits, Rate};
 pub(crate) use schedules::NEVER;
 pub use schedules::{
     Fire, FireSchedule, Fired, ListSchedules, ListSchedulesReply, Missed, NewSchedule, Overlap,
@@ -88,6 +90,10 @@ pub enum QueueVerb {
     Configure(Configure),
     /// What happened to tasks of late.
     Events(Events),
+    /// Give a key limits of its own.
+    LimitKey(LimitKey),
+    /// Look at keys.
+    ListKeys(ListKeys),
     /// Add schedules, or change them.
     PutSchedules(PutSchedules),
     /// Look at schedules.
@@ -147,6 +153,10 @@ pub enum QueueReply {
     Configure,
     /// Some of it.
     Events(EventsReply),
+    /// Whether there was room for one more that has its own.
+    LimitKey(bool),
+    /// Some of them.
+    ListKeys(ListKeysReply),
     /// What became of each.
     PutSchedules(PutSchedulesReply),
     /// Some of them.
@@ -200,6 +210,8 @@ impl QueueVerb {
             Self::Purge => "purge",
             Self::Configure(_) => "configure",
             Self::Events(_) => "events",
+            Self::LimitKey(_) => "limit_key",
+            Self::ListKeys(_) => "list_keys",
             Self::PutSchedules(_) => "put_schedules",
             Self::ListSchedules(_) => "list_schedules",
             Self::Fire(_) => "fire",
@@ -218,6 +230,7 @@ impl QueueVerb {
                 | Self::Stats
                 | Self::Consumers
                 | Self::ListSchedules(_)
+                | Self::ListKeys(_)
         )
     }
 }

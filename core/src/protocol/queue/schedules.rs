@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{Place, Version, WallMillis};
 
 /// What becomes of slots that nobody fired in time, because nobody worked on the queue.
@@ -89,6 +89,8 @@ pub struct NewSchedule {
     pub max_attempts: u32,
     /// Of its tasks.
     pub expires: Option<Duration>,
+    /// Of its tasks.
+    pub key: Option<TaskKey>,
 }
 
 /// The answer to [`PutSchedules`].
@@ -197,6 +199,8 @@ pub struct ScheduleRecord {
     pub expires: u64,
     /// Bytes of the body.
     pub size: u64,
+    /// Of its tasks.
+    pub key: Option<TaskKey>,
 }
 
 /// Fire schedules: each moves on, and its slots get tasks, if nobody has moved it before.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::protocol::{Gate, Rate};
+
 /// How many tasks there are, and what happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
@@ -11,6 +13,14 @@ pub struct QueueStats {
     pub ready: u64,
     /// Claimed, lease not ended.
     pub claimed: u64,
+    /// Due, and held by a limit of their keys.
+    pub held: u64,
+    /// How many keys wait for a time, by their rate or a throttle.
+    pub keys_waiting: u64,
+    /// In how long the first of them may go on; `None` if none waits.
+    pub next_key: Option<Duration>,
+    /// What keeps the queue from giving out tasks that are ready.
+    pub gate: Gate,
     /// Dead records.
     pub dead: u64,
     /// Tasks that wait for the end of a run of the same id.
@@ -61,6 +71,14 @@ pub struct QueueSettings {
     pub intake: bool,
     /// How many events are kept at most; 0: none.
     pub events: u64,
+    /// Claims at most; `None`: no limit.
+    pub max_running: Option<u64>,
+    /// Deliveries per time; `None`: no limit.
+    pub rate: Option<Rate>,
+    /// Tasks of each key that are in line and running at most; `None`: no limit.
+    pub key_concurrency: Option<u32>,
+    /// Deliveries of each key per time; `None`: no limit.
+    pub key_rate: Option<Rate>,
 }
 
 impl Default for QueueSettings {
@@ -72,6 +90,10 @@ impl Default for QueueSettings {
             dead_bytes: crate::protocol::DEAD_BYTES,
             intake: true,
             events: 0,
+            max_running: None,
+            rate: None,
+            key_concurrency: None,
+            key_rate: None,
         }
     }
 }
@@ -91,4 +113,12 @@ pub struct Configure {
     pub intake: Option<bool>,
     /// See [`QueueSettings::events`].
     pub events: Option<u64>,
+    /// See [`QueueSettings::max_running`]; `Some(None)` takes the limit away.
+    pub max_running: Option<Option<u64>>,
+    /// See [`QueueSettings::rate`]; `Some(None)` takes the limit away.
+    pub rate: Option<Option<Rate>>,
+    /// See [`QueueSettings::key_concurrency`]; `Some(None)` takes the limit away.
+    pub key_concurrency: Option<Option<u32>>,
+    /// See [`QueueSettings::key_rate`]; `Some(None)` takes the limit away.
+    pub key_rate: Option<Option<Rate>>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{Due, Receipt, Version, Waiter, WallMillis};
 
 /// Take tasks for good.
@@ -71,6 +71,8 @@ impl Place {
     pub(crate) const FAILED: u8 = 8;
     pub(crate) const EXPIRED: u8 = 12;
     pub(crate) const SCHEDULES: u8 = 13;
+    pub(crate) const HELD: u8 = 14;
+    pub(crate) const LIMITED: u8 = 15;
 
     /// As text: part, score and the member in hexadecimal.
     pub(crate) fn text(&self) -> String {
@@ -93,7 +95,7 @@ impl Place {
     }
 }
 
-/// Where a task is. A live task is in exactly one of the first three.
+/// Where a task is. A live task is in exactly one of the states but the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TaskState {
@@ -103,6 +105,8 @@ pub enum TaskState {
     Ready,
     /// Given to a worker.
     Claimed,
+    /// Due now, and held by a limit of its key.
+    Held,
     /// Given up; kept for a while.
     Dead,
 }
@@ -114,6 +118,7 @@ impl TaskState {
             Self::Ready => &[Place::READY, Place::SCHEDULED, Place::CLAIMED, Place::INTAKE],
             Self::Scheduled => &[Place::SCHEDULED, Place::INTAKE],
             Self::Claimed => &[Place::CLAIMED],
+            Self::Held => &[Place::HELD],
             Self::Dead => &[Place::FAILED, Place::EXPIRED],
         }
     }
@@ -124,6 +129,7 @@ impl TaskState {
             Self::Scheduled => "scheduled",
             Self::Ready => "ready",
             Self::Claimed => "claimed",
+            Self::Held => "held",
             Self::Dead => "dead",
         }
     }
@@ -170,6 +176,8 @@ pub struct TaskRecord {
     pub progress: Arc<[u8]>,
     /// Whether its run is to be its last: it was cancelled.
     pub cancelled: bool,
+    /// Whose limits it has, if anybody's.
+    pub key: Option<TaskKey>,
 }
 
 /// A failed attempt.

@@ -120,6 +120,8 @@ impl Vote {
             | Request::AcquireAll(_)
             | Request::StoreValue(_)
             | Request::Invalidate(_)
+            | Request::Take(_)
+            | Request::GiveBack(_)
             | Request::Queue(_) => Next::Done(Err(unsupported()).into()),
         }
     }

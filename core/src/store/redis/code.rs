@@ -28,7 +28,7 @@ codes! {
     Ended = 4 "ENDED",
     /// extend, extend_claim
     Extended = 5 "EXTENDED",
-    /// extend, release, resume, extend_claim; of a settlement
+    /// extend, release, resume, extend_claim, give_back; of a settlement
     Gone = 6 "GONE",
     /// release
     Released = 7 "RELEASED",
@@ -134,6 +134,16 @@ codes! {
     EventsFound = 57 "EVENTS_FOUND",
     /// events: the queue keeps none
     EventsOff = 58 "EVENTS_OFF",
+    /// take: now
+    Taken = 64 "TAKEN",
+    /// take: it begins later
+    Reserved = 65 "RESERVED",
+    /// take: nothing was changed
+    Refused = 66 "REFUSED",
+    /// give_back; it may also be gone
+    GivenBack = 67 "GIVEN_BACK",
+    /// list_keys
+    KeysFound = 59 "KEY_PAGE",
 }
 
 impl Code {
@@ -147,13 +157,15 @@ impl Code {
 pub(crate) const NUMBER_BITS: u32 = 52;
 
 /// The parts of a queue's order that a [`Place`] is in.
-pub(crate) const PARTS: [(&str, u8); 6] = [
+pub(crate) const PARTS: [(&str, u8); 8] = [
     ("PART_INTAKE", Place::INTAKE),
     ("PART_SCHEDULED", Place::SCHEDULED),
     ("PART_READY", Place::READY),
     ("PART_CLAIMED", Place::CLAIMED),
     ("PART_FAILED", Place::FAILED),
     ("PART_EXPIRED", Place::EXPIRED),
+    ("PART_HELD", Place::HELD),
+    ("PART_LIMITED", Place::LIMITED),
 ];
 
 /// The codes of holder.lua for how a lock is held.
@@ -165,11 +177,12 @@ pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
 ];
 
 /// The codes of the queue's scripts for a task's state.
-pub(crate) const STATES: [(&str, i64, TaskState); 4] = [
+pub(crate) const STATES: [(&str, i64, TaskState); 5] = [
     ("SCHEDULED", 1, TaskState::Scheduled),
     ("READY", 2, TaskState::Ready),
     ("CLAIMED", 3, TaskState::Claimed),
     ("DEAD", 4, TaskState::Dead),
+    ("HELD_TASK", 5, TaskState::Held),
 ];
 
 /// The places of what a queue that keeps events has of them, counted from one as Lua does: how many, the number of the last
@@ -177,7 +190,7 @@ pub(crate) const STATES: [(&str, i64, TaskState); 4] = [
 pub const WATCH_FIELDS: &[(&str, usize)] = &[("EVENTS_KEPT", 1), ("LAST_EVENT", 2), ("EVENT_WAITERS", 3)];
 
 /// How a task's last settled receipt was spent.
-pub(crate) const VERDICTS: [(&str, i64); 6] = [
+pub(crate) const VERDICTS: [(&str, i64); 7] = [
     ("ACK", 1),
     ("NACK", 2),
     ("BURY", 3),
@@ -186,6 +199,7 @@ pub(crate) const VERDICTS: [(&str, i64); 6] = [
     ("LEASE_END", 5),
     // By an enqueue that found its lease ended, or by a successor that took the retry's place.
     ("SUPPLANTED", 6),
+    ("THROTTLE", 7),
 ];
 
 macro_rules! fields {
@@ -227,6 +241,7 @@ fields! {
         CANCELLED = 19,
         PROGRESS = 20,
         ASKED = 21,
+        KEY = 22,
         REPLACES = 15,
         DIED_AT = 14,
         ID = 15,
@@ -255,3 +270,51 @@ fields! {
         BODY_SIZE = 15,
     }
 }
+
+fields! {
+    limit_field LIMIT_FIELDS
+    /// The places of what a queue lets go and run at most; 0 where there is no limit.
+    {
+        MAX_RUNNING = 1,
+        RATE_COUNT = 2,
+        RATE_PER = 3,
+        RATE_BURST = 4,
+        RATE_TAT = 5,
+        HELD_UNTIL = 6,
+        KEY_CONCURRENCY = 7,
+        KEY_COUNT = 8,
+        KEY_PER = 9,
+        KEY_BURST = 10,
+        OWN_SET = 11,
+        KEY_SWEEP = 12,
+        COUNTS_RUNS = 13,
+    }
+}
+
+fields! {
+    key_field KEY_FIELDS
+    /// The places of a key's record; behind them stand the priorities of its tasks that are in line.
+    {
+        KEY_RUNNING = 1,
+        KEY_HELD = 2,
+        KEY_TAT = 3,
+        KEY_UNTIL = 4,
+        KEY_WAITING = 5,
+        KEY_FIXED = 5,
+    }
+}
+
+fields! {
+    own_field OWN_FIELDS
+    /// The places of what a key is allowed.
+    {
+        OWN_CONCURRENCY = 1,
+        OWN_COUNT = 2,
+        OWN_PER = 3,
+        OWN_BURST = 4,
+        OWN_WEIGHT = 5,
+    }
+}
+
+/// What a time is added to in KEY_WAITS if the key has nothing to wait for: its record says nothing from then on.
+pub(crate) const FORGET_BASE: u64 = 1 << 51;

@@ -9,15 +9,16 @@ use crate::base::name::{LockKind, LockName};
 use crate::base::token::Token;
 use crate::protocol::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
-    DowngradeReply, Extend, ExtendReply, Failure, FailureKind, Fence, Granted, HeldAs, Holder, HolderReply,
-    Invalidate, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue,
-    StoreValueReply, Upgrade, UpgradeReply, WaiterReply, Waiters,
+    DowngradeReply, Extend, ExtendReply, Failure, FailureKind, Fence, GiveBack, Granted, HeldAs, Holder,
+    HolderReply, Invalidate, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    StoreValue, StoreValueReply, Take, TakeReply, Upgrade, UpgradeReply, WaiterReply, Waiters,
 };
 use crate::store::redis::code::{Code, HELD_AS};
-use crate::store::redis::keys::{Keys, LockKey};
+use crate::store::redis::keys::{Keys, LockKey, ended_take_key, limiter_key};
 use crate::store::redis::script::{Scripts, Verb};
 
 mod cached;
+mod limiter;
 mod permits;
 mod queue;
 
@@ -48,6 +49,8 @@ fn verb(request: &Request) -> Verb {
         Request::BreakLease(_) => Verb::BreakLease,
         Request::StoreValue(_) => Verb::StoreValue,
         Request::Invalidate(_) => Verb::Invalidate,
+        Request::Take(take) => limiter::take_verb(take.rule.kind),
+        Request::GiveBack(give_back) => limiter::give_back_verb(give_back.rule.kind),
         Request::Queue(request) => queue::verb(&request.verb),
     }
 }
@@ -78,6 +81,16 @@ fn evaluation(command_name: &str, script: &str, verb: Verb, request: &Request) -
 fn encode_keys(command: &mut Cmd, keys: Keys, request: &Request) {
     match (keys, request) {
         (_, Request::Queue(request)) => queue::encode_keys(command, request),
+        (_, Request::Take(Take { name, rule, token: None, .. })) => {
+            command.arg(1).arg(limiter_key(name, rule.kind));
+        }
+        (
+            _,
+            Request::Take(Take { name, rule, token: Some(token), .. })
+            | Request::GiveBack(GiveBack { name, rule, token, .. }),
+        ) => {
+            command.arg(2).arg(limiter_key(name, rule.kind)).arg(ended_take_key(name, token));
+        }
         (Keys::ManyLocks(keys), Request::AcquireAll(acquire)) => {
             command.arg(keys.len() * acquire.locks.len());
             let token = Some(&acquire.token);
@@ -121,7 +134,7 @@ fn named(request: &Request) -> Option<(&LockName, Option<&Token>)> {
         | Request::Holder(Holder { name })
         | Request::Waiters(Waiters { name })
         | Request::BreakLease(BreakLease { name }) => (name, None),
-        Request::AcquireAll(_) | Request::Queue(_) => return None,
+        Request::AcquireAll(_) | Request::Take(_) | Request::GiveBack(_) | Request::Queue(_) => return None,
     })
 }
 
@@ -155,6 +168,8 @@ fn encode_arguments(command: &mut Cmd, request: &Request) {
             command.arg(upgrade.token.as_str()).arg(upgrade.limit);
         }
         Request::StoreValue(store) => cached::encode_store_value(command, store),
+        Request::Take(take) => limiter::encode_take(command, take),
+        Request::GiveBack(give_back) => limiter::encode_give_back(command, give_back),
         Request::Invalidate(_) | Request::Holder(_) | Request::Waiters(_) | Request::BreakLease(_) => {}
     }
 }
@@ -239,6 +254,9 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         (Request::Release(_), Value::Int(code)) if Code::from_number(*code) == Some(Code::Released) => {
             return Some(Reply::Release(ReleaseReply::Released));
         }
+        (Request::Take(_), Value::Int(code)) if Code::from_number(*code) == Some(Code::Taken) => {
+            return Some(Reply::Take(TakeReply::Taken(Duration::ZERO)));
+        }
         _ => return None,
     };
     let number = |index: usize| match items.get(index) {
@@ -248,6 +266,7 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
     let count = |index| number(index).and_then(|count| u64::try_from(count).ok());
     let fence = |index| count(index).map(Fence::new);
     let time = |index| count(index).map(Duration::from_millis);
+    let micros = |index| count(index).map(Duration::from_micros);
     let absence =
         || Some(Absence { fence: fence(1)?, born: fence(2)?, broken: fence(3)?, foreign: number(4)? == 1 });
     let obstacle = || {
@@ -306,6 +325,13 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         (Request::Waiters(_), Code::InLine) => {
             Reply::Waiters(items[1..].iter().map(waiter).collect::<Option<_>>()?)
         }
+        // Who believed another time would wait for ever.
+        (Request::Take(take), Code::Reserved) => {
+            Reply::Take(TakeReply::Taken(micros(1).filter(|begins| *begins <= take.wait_most)?))
+        }
+        (Request::Take(_), Code::Refused) => Reply::Take(TakeReply::Refused(micros(1)?)),
+        (Request::GiveBack(_), Code::GivenBack) => Reply::GiveBack(true),
+        (Request::GiveBack(_), Code::Gone) => Reply::GiveBack(false),
         (Request::BreakLease(_), Code::Broken) => Reply::BreakLease(true),
         (Request::BreakLease(_), Code::Free) => Reply::BreakLease(false),
         _ => return None,
@@ -352,6 +378,7 @@ fn text(value: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use crate::base::name::Prefixes;
+    use crate::protocol::{LimitKind, Rule};
     use crate::store::redis::script::SCRIPTS;
 
     fn name() -> LockName {
@@ -385,6 +412,17 @@ mod tests {
             let failure = decode(&request, &reply).unwrap_err();
             assert_eq!(failure.kind, FailureKind::Final(ErrorKind::Corrupt));
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_longer_than_he_can() {
+        let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
+        let rule = Rule { kind: LimitKind::Gcra, most: 1, per: 1_000, burst: 1 };
+        let (name, wait_most) = (prefixes.limiter_name("a").unwrap(), Duration::from_micros(7));
+        let request = Request::Take(Take { name, rule, count: 1, wait_most, token: None });
+        let reserved = |micros| Value::Array(vec![Value::Int(Code::Reserved as i64), Value::Int(micros)]);
+        assert_eq!(decode(&request, &reserved(7)).unwrap(), Reply::Take(TakeReply::Taken(wait_most)));
+        assert!(decode(&request, &reserved(8)).is_err());
     }
 
     #[test]

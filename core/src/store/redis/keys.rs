@@ -1,11 +1,11 @@
-//! The keys of a lock, and of a queue. All of one are in one cluster slot.
+//! The keys of a lock, of a limiter, and of a queue. All of one are in one cluster slot.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::base::name::{LockKind, LockName, QueueName};
+use crate::base::name::{LimiterName, LockKind, LockName, QueueName};
 use crate::base::token::Token;
-use crate::protocol::{CallId, ClientId};
+use crate::protocol::{CallId, ClientId, LimitKind};
 
 /// A key of a lock. An exclusive lock has its own key and sidecars; the other kinds have no key of their own, since no
 /// program but this library's clients can share them.
@@ -93,6 +93,8 @@ pub(crate) enum Keys {
     OneLock(&'static [LockKey]),
     /// Of several locks, one after the other. The script goes through them by `i`.
     ManyLocks(&'static [LockKey]),
+    /// That of a limiter, and that of an ended token: who does not wait leaves it out.
+    Limiter,
     /// All of a queue but that of a call.
     WholeQueue,
     /// All of a queue. One without a call leaves its key out.
@@ -119,6 +121,7 @@ impl Keys {
             Self::ManyLocks(keys) => {
                 keys.iter().enumerate().map(|(at, key)| of_each(*key, at, keys.len())).collect()
             }
+            Self::Limiter => numbered(&["LIMITER", "ENDED"]),
             Self::WholeQueue => of_queue(&[]),
             Self::QueueCall => of_queue(&[CALL]),
             Self::QueueSchedules => of_queue(&SCHEDULE_KEYS),
@@ -163,7 +166,7 @@ fn join(text: &mut String, word: &[&str], key: &str, suffix: &[&str]) {
 
 /// The keys of a queue, in the order in which scripts get them: what the scripts call each, and what servers do. The
 /// intake is the queue's own key.
-const QUEUE_KEYS: [(&str, &str); 13] = [
+const QUEUE_KEYS: [(&str, &str); 17] = [
     ("INTAKE", ""),
     ("QUEUE", "queue"),
     ("STATE", "state"),
@@ -177,6 +180,10 @@ const QUEUE_KEYS: [(&str, &str); 13] = [
     ("IDLE", "idle"),
     ("EXPIRED", "expired"),
     ("EVENTS", "events"),
+    ("HELD", "held"),
+    ("KEY_RECORDS", "keys"),
+    ("KEY_WAITS", "key-waits"),
+    ("KEY_LIMITS", "key-limits"),
 ];
 /// That of a call.
 const CALL: (&str, &str) = ("CALL", "call");
@@ -219,6 +226,16 @@ pub(crate) fn call_key(queue: &QueueName, call: &CallId) -> String {
     // Writing to a String cannot fail.
     let _ = write!(key, ":{:x}:{}", call.client.0, call.slot);
     key
+}
+
+/// The key of a limiter: a STRING, of a sliding window a ZSET. The scripts say what is in it.
+pub(crate) fn limiter_key(limiter: &LimiterName, kind: LimitKind) -> String {
+    sidecar(kind.name(), limiter.key())
+}
+
+/// STRING: exists while a token of a limiter counts as ended.
+pub(crate) fn ended_take_key(limiter: &LimiterName, token: &Token) -> String {
+    joined(&["ended"], limiter.key(), &[":", token.as_str()])
 }
 
 /// The intake's key of the queue whose record has this key.
@@ -278,6 +295,19 @@ mod tests {
             assert_eq!(queue_of_record(record), Some(queue.key()));
         }
         assert_eq!(queue_of_record("stanchion:state:{Queue:a}"), None);
+    }
+
+    #[test]
+    fn limiters_of_a_name_are_in_its_slot_and_have_a_key_of_each_kind() {
+        let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
+        let keys = |name: &str| {
+            let name = prefixes.limiter_name(name).unwrap();
+            LimitKind::ALL.map(|kind| limiter_key(&name, kind))
+        };
+        let plain =
+            ["gcra", "fixed-window", "sliding-window"].map(|word| format!("stanchion:{word}:{{Lock:a}}"));
+        assert_eq!(keys("a"), plain);
+        assert_eq!(keys("a{7}")[0], "stanchion:tag-gcra:Lock:a{7}");
     }
 
     #[test]

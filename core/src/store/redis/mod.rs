@@ -270,6 +270,16 @@ impl fmt::Debug for RedisStore {
     }
 }
 
+/// The command that performs a request, with its script's text: for tests that change the text, to set the time.
+pub fn command_with_text(request: &Request) -> redis::Cmd {
+    codec::encode_with_text(request, &script::SCRIPTS)
+}
+
+/// What the answer to it means.
+pub fn decoded(request: &Request, value: &Value) -> Result<Reply, Failure> {
+    codec::decode(request, value)
+}
+
 /// The version in the reply to INFO. Valkey reports the Redis version it is compatible with.
 fn version(info: &str) -> Option<(u32, u32)> {
     let text = info.lines().find_map(|line| line.strip_prefix("redis_version:"))?;

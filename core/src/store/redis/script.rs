@@ -9,7 +9,7 @@ use crate::base::wake::locked;
 use crate::protocol::CLOCK_MARGIN;
 pub use crate::store::redis::code::Code;
 use crate::store::redis::keys::Keys::{
-    self, ManyLocks, OneLock, QueueCall, QueueCallResults, QueueResults, QueueSchedules, WholeQueue,
+    self, Limiter, ManyLocks, OneLock, QueueCall, QueueCallResults, QueueResults, QueueSchedules, WholeQueue,
 };
 use crate::store::redis::keys::LockKey::{Ended, Holders, Line, Lock, Meta, Records, Value, Waiters};
 
@@ -77,6 +77,12 @@ verbs! {
     CachedAcquire "cached_acquire" "cached/cached_acquire.lua" OneLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
     StoreValue "store_value" "cached/store_value.lua" OneLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
     Invalidate "invalidate" "cached/invalidate.lua" OneLock(&[Lock, Meta, Line, Waiters, Value]),
+    GcraTake "gcra_take" "limiter/gcra_take.lua" Limiter,
+    GcraGiveBack "gcra_give_back" "limiter/gcra_give_back.lua" Limiter,
+    FixedTake "fixed_take" "limiter/fixed_take.lua" Limiter,
+    FixedGiveBack "fixed_give_back" "limiter/fixed_give_back.lua" Limiter,
+    SlidingTake "sliding_take" "limiter/sliding_take.lua" Limiter,
+    SlidingGiveBack "sliding_give_back" "limiter/sliding_give_back.lua" Limiter,
     Enqueue "enqueue" "queue/enqueue.lua" QueueCall,
     Claim "claim" "queue/claim.lua" QueueCall,
     Settle "settle" "queue/settle.lua" QueueResults,
@@ -99,6 +105,8 @@ verbs! {
     Purge "purge" "queue/purge.lua" QueueResults,
     Configure "configure" "queue/configure.lua" WholeQueue,
     Events "events" "queue/events.lua" WholeQueue,
+    LimitKey "limit_key" "queue/limit_key.lua" WholeQueue,
+    ListKeys "list_keys" "queue/list_keys.lua" WholeQueue,
     PutSchedules "put_schedules" "queue/put_schedules.lua" QueueSchedules,
     ListSchedules "list_schedules" "queue/list_schedules.lua" QueueSchedules,
     Fire "fire" "queue/fire.lua" QueueSchedules,
@@ -117,6 +125,7 @@ shared! {
     "hand_off" "hand_off.lua",
     "line" "line.lua",
     "absence" "absence.lua",
+    "end_take" "limiter/end_take.lua",
     "end_token" "end_token.lua",
     "leave_line" "leave_line.lua",
     "live_waiters" "live_waiters.lua",
@@ -127,18 +136,29 @@ shared! {
     "call" "queue/call.lua",
     "check" "queue/check.lua",
     "claim_tasks" "queue/claim_tasks.lua",
+    "count_runs" "queue/count_runs.lua",
     "dead" "queue/dead.lua",
     "die" "queue/die.lua",
     "due" "queue/due.lua",
     "end_delivery" "queue/end_delivery.lua",
     "end_lease" "queue/end_lease.lua",
     "enqueue_task" "queue/enqueue_task.lua",
+    "gate" "queue/gate.lua",
+    "give_again" "queue/give_again.lua",
     "happen" "queue/happen.lua",
+    "held" "queue/held.lua",
     "hints" "queue/hints.lua",
     "intake" "queue/intake.lua",
     "keep" "queue/keep.lua",
+    "keys" "queue/keys.lua",
+    "limits" "queue/limits.lua",
     "order" "queue/order.lua",
+    "places" "queue/places.lua",
     "promote" "queue/promote.lua",
+    "promote_keys" "queue/promote_keys.lua",
+    "pull" "queue/pull.lua",
+    "put" "queue/put.lua",
+    "rate" "queue/rate.lua",
     "record" "queue/record.lua",
     "schedule" "queue/schedule.lua",
     "sets" "queue/sets.lua",
@@ -151,10 +171,16 @@ shared! {
     "take_in" "queue/take_in.lua",
     "task" "queue/task.lua",
     "tell" "queue/tell.lua",
+    "throttle" "queue/throttle.lua",
+    "turn" "queue/turn.lua",
+    "use_keys" "queue/use_keys.lua",
     "wake" "queue/wake.lua",
+    "waiters_with" "queue/waiters_with.lua",
     "walk" "queue/walk.lua",
     "widen" "queue/widen.lua",
     "write" "queue/write.lua",
+    "write_events" "queue/write_events.lua",
+    "write_results" "queue/write_results.lua",
 }
 
 /// All scripts, by verb.
@@ -248,8 +274,8 @@ mod tests {
             "KEYS[3 * i - 2] KEYS[3 * i - 1] KEYS[3 * i]\n"
         );
         assert_eq!(complete("KEYS[@CALL] KEYS[@INTAKE]", WholeQueue), "KEYS[@CALL] KEYS[1]\n");
-        assert_eq!(complete("KEYS[@CALL]", QueueCall), "KEYS[14]\n");
-        assert_eq!(complete("KEYS[@AGENDA] KEYS[@SCHEDULES]", QueueSchedules), "KEYS[14] KEYS[15]\n");
+        assert_eq!(complete("KEYS[@CALL]", QueueCall), "KEYS[18]\n");
+        assert_eq!(complete("KEYS[@AGENDA] KEYS[@SCHEDULES]", QueueSchedules), "KEYS[18] KEYS[19]\n");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod holder;
 mod image;
 mod keys;
 mod leave;
+mod limiter;
 mod line;
 mod numbers;
 mod permits;

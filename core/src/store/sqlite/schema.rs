@@ -9,7 +9,7 @@ use crate::store::sqlite::failure::{Trouble, sqlite};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-pub(super) const VERSION: i32 = 11;
+pub(super) const VERSION: i32 = 13;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
@@ -100,12 +100,21 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "queue", "asked_until", NUMBER)?;
         add_column(connection, "queue", "events", NUMBER)?;
         add_column(connection, "queue", "last_event", NUMBER)?;
+        add_column(connection, "queue", "held", NUMBER)?;
+        add_column(connection, "queue", "limited", NUMBER)?;
+        add_column(connection, "task", "key", TEXT)?;
+        add_column(connection, "dead", "key", TEXT)?;
+        add_column(connection, "schedule", "key", TEXT)?;
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
              DROP INDEX IF EXISTS permit_by_end;
              DROP INDEX IF EXISTS call_by_expiry;
              CREATE INDEX IF NOT EXISTS dead_by_kind ON dead (queue, expired, died, receipt);
-             CREATE INDEX IF NOT EXISTS dead_by_receipt ON dead (queue, receipt);",
+             CREATE INDEX IF NOT EXISTS dead_by_receipt ON dead (queue, receipt);
+             CREATE INDEX IF NOT EXISTS task_held ON task (queue, key, turn, id)
+               WHERE state = 3 AND parked = 0;
+             CREATE INDEX IF NOT EXISTS task_of_key_ready ON task (queue, key, turn) WHERE state = 1 AND key <> '';
+             CREATE INDEX IF NOT EXISTS task_of_key_claimed ON task (queue, key) WHERE state = 2 AND key <> '';",
         )?;
         connection.execute(
             "INSERT INTO store (id, boot, least_version, least_library) VALUES (1, '', 1, '0.1.0')

@@ -84,14 +84,33 @@ CREATE INDEX IF NOT EXISTS waiter_by_rousing ON waiter (client) WHERE offered = 
 -- Version 3 adds to it: weight, how many permits are waited for. Version 4: came, when it got in line (0: an older
 -- library did not say), and owner.
 
--- Tokens whose wait or lease has ended, so that a late copy of their acquire changes nothing.
+-- Tokens whose wait or lease has ended, so that a late copy of their acquire, or take of a limiter, changes nothing.
 CREATE TABLE IF NOT EXISTS ended (
-  lock    INTEGER NOT NULL,
+  lock    INTEGER NOT NULL, -- 0: of limiters
   token   TEXT    NOT NULL,
   expires INTEGER NOT NULL,
   PRIMARY KEY (lock, token)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ended_by_expiry ON ended (expires);
+
+-- Limiters. Their times are microseconds of wall time, as on a server: a limit per day outlives a reboot.
+CREATE TABLE IF NOT EXISTS limiter (
+  id    INTEGER PRIMARY KEY,
+  key   TEXT    NOT NULL UNIQUE,    -- kind and key
+  at    INTEGER NOT NULL,           -- gcra: until when it is used up. fixed-window: the beginning of the last window, plus
+                                    -- how many were taken of it. sliding-window: when the last were taken
+  total INTEGER NOT NULL DEFAULT 0, -- sliding-window: how many were taken since the row is there
+  token TEXT,                       -- if the last take is a reservation: whose
+  ends  INTEGER NOT NULL            -- it means nothing any more
+);
+CREATE INDEX IF NOT EXISTS limiter_by_end ON limiter (ends);
+-- When some of a sliding window were taken, and how many were until then.
+CREATE TABLE IF NOT EXISTS limiter_take (
+  limiter INTEGER NOT NULL,
+  total   INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
+  PRIMARY KEY (limiter, total)
+) WITHOUT ROWID;
 
 -- Which boot the times of claims, idle consumers and calls belong to. Not the column of store: a library of
 -- version 1, which knows no queues, may be the first to use the file after a reboot.
@@ -129,7 +148,7 @@ CREATE TABLE IF NOT EXISTS queue (
 -- Version 6 adds to it: expired and expired_size, as dead and dead_size, of those that were not delivered in time.
 -- Version 10: results and results_size, the same of the results that are kept; asked_until, until when (boot clock)
 -- somebody may wait for the end of a task, or for an event. Version 11: events, how many are kept, and last_event, the
--- number of the last one.
+-- number of the last one. Version 12: held, as scheduled, which are counted in parked, too; limited, 1 if it had tasks with keys, 2 if it has limits.
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 
 -- Live tasks: of each id a main one, and perhaps a successor. Dues and expiries are milliseconds of wall
@@ -140,7 +159,7 @@ CREATE TABLE IF NOT EXISTS task (
   queue        INTEGER NOT NULL,
   id           TEXT    NOT NULL,
   parked       INTEGER NOT NULL, -- 1: it is a successor. Not told by the state, which changes: the index would too
-  state        INTEGER NOT NULL, -- 0 scheduled, 1 ready, 2 claimed, 3 parked
+  state        INTEGER NOT NULL, -- 0 scheduled, 1 ready, 2 claimed, 3 parked; also of a main one, which waits: see version 12
   turn         INTEGER NOT NULL, -- of a ready task: lower ones first; of a claimed one: what it had
   ends         INTEGER NOT NULL, -- of a claimed task: end of its lease, microseconds of the boot clock
   version      INTEGER NOT NULL,
@@ -159,7 +178,9 @@ CREATE TABLE IF NOT EXISTS task (
 );
 -- Version 5 adds to it: backoff, until when no enqueue brings the retry forward; 0: it is none. Version 7: consumer, who
 -- claimed it last; empty: nobody. Version 10: history, the last failures as JSON, [[milliseconds of wall time, reason], ...];
--- cancelled, 1 if its run is its last; progress, what its run has said of itself.
+-- cancelled, 1 if its run is its last; progress, what its run has said of itself. Version 12: a main task of state 3 is
+-- held by a limit of its key: libraries that know no keys take it for one that waits. key, whose limits it has, empty:
+-- nobody's; and indexes of those with one.
 CREATE UNIQUE INDEX IF NOT EXISTS task_by_id ON task (queue, id, parked);
 CREATE INDEX IF NOT EXISTS task_scheduled ON task (queue, due) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS task_ready ON task (queue, turn) WHERE state = 1;
@@ -185,7 +206,7 @@ CREATE TABLE IF NOT EXISTS dead (
   body         BLOB    NOT NULL
 );
 -- Version 6 adds to it: expired, 1 if it was not delivered in time; and indexes of each kind by time, and by
--- receipt. Version 7: consumer, as in task. Version 10: history, the same.
+-- receipt. Version 7: consumer, as in task. Version 10: history, the same. Version 12: key.
 CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
 
 -- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.
@@ -264,6 +285,40 @@ CREATE TABLE IF NOT EXISTS asker (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS asker_chosen ON asker (client) WHERE chosen = 1;
 CREATE INDEX IF NOT EXISTS asker_by_end ON asker (until);
+
+-- What queues let go and run at most, as JSON, of those that have limits, or had tasks with keys. Found by the queue's key, as
+-- the limits that its keys have of their own.
+CREATE TABLE IF NOT EXISTS queue_limit (
+  queue  TEXT NOT NULL PRIMARY KEY,
+  limits TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS key_limit (
+  queue       TEXT    NOT NULL,
+  key         TEXT    NOT NULL,
+  concurrency INTEGER,          -- NULL: as the queue has it; the same of rate_count
+  rate_count  INTEGER,
+  rate_per    INTEGER NOT NULL, -- milliseconds
+  rate_burst  INTEGER NOT NULL,
+  weight      INTEGER NOT NULL,
+  PRIMARY KEY (queue, key)
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS forget_limits AFTER DELETE ON queue BEGIN
+  DELETE FROM queue_limit WHERE queue = old.key;
+  DELETE FROM key_limit WHERE queue = old.key;
+END;
+
+-- Keys of tasks of which nothing goes before a time.
+CREATE TABLE IF NOT EXISTS key_time (
+  queue   INTEGER NOT NULL,
+  key     TEXT    NOT NULL,
+  tat     INTEGER NOT NULL, -- when its next delivery would be due by its rate, in quarters of microseconds of wall time
+  until   INTEGER NOT NULL, -- nothing of it goes before, in milliseconds of wall time
+  looks   INTEGER,          -- when more of it may come into line, milliseconds; NULL: not by time
+  forgets INTEGER,          -- when this row says nothing any more; NULL: it has tasks
+  PRIMARY KEY (queue, key)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS key_time_looks ON key_time (queue, looks, key) WHERE looks IS NOT NULL;
+CREATE INDEX IF NOT EXISTS key_time_forgets ON key_time (queue, forgets, key) WHERE forgets IS NOT NULL;
 
 -- Schedules. They are found by the queue's key, which a purge leaves as it is.
 CREATE TABLE IF NOT EXISTS schedule (

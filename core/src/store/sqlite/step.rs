@@ -7,6 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 use crate::protocol::{Absence, ENDED_TTL, Fence, LINE_TTL, META_REFRESH, Reply, WAITER_LIVE, Waiter};
 use crate::store::sqlite::numbers::number;
 
+/// What tokens of limiters have in the place of a lock's number, which is larger.
+pub(super) const LIMITERS: i64 = 0;
 /// How many leftovers of each kind one verb clears away: more than it can add.
 pub(super) const CLEAN_UP: i64 = 4;
 /// How many rows one page of a listing looks at.
@@ -171,23 +173,34 @@ impl Step<'_> {
         if row.ended_until <= self.now {
             return Ok(false);
         }
+        self.is_ended(row.id, token)
+    }
+
+    /// The same of a lock's number, or of [`LIMITERS`].
+    pub(super) fn is_ended(&self, lock: i64, token: &str) -> rusqlite::Result<bool> {
         self.connection
             .prepare_cached("SELECT 1 FROM ended WHERE lock = ?1 AND token = ?2 AND expires > ?3")?
-            .exists((row.id, token, self.now))
+            .exists((lock, token, self.now))
     }
 
     /// Remembers the token as ended, so that a late copy of its acquire changes nothing.
     pub(super) fn end_token(&self, row: &LockRow, token: &str) -> rusqlite::Result<()> {
+        self.clean_line()?;
+        let until = self.note_ended(row.id, token)?;
+        self.change("UPDATE lock SET ended_until = ?2 WHERE id = ?1", &[&row.id, &until])?;
+        self.touch(row)
+    }
+
+    /// Notes that a token of a lock, or of [`LIMITERS`], has ended; until when that is remembered.
+    pub(super) fn note_ended(&self, lock: i64, token: &str) -> rusqlite::Result<i64> {
         let until = self.now.saturating_add(micros(ENDED_TTL));
         self.clean_ended()?;
-        self.clean_line()?;
         self.change(
             "INSERT INTO ended (lock, token, expires) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET expires = excluded.expires",
-            &[&row.id, &token, &until],
+            &[&lock, &token, &until],
         )?;
-        self.change("UPDATE lock SET ended_until = ?2 WHERE id = ?1", &[&row.id, &until])?;
-        self.touch(row)
+        Ok(until)
     }
 
     /// Forgets ended tokens whose time is over, of any lock.

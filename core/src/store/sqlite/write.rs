@@ -15,8 +15,8 @@ use crate::store::sqlite::group::{Followers, Leading, Part, Served};
 use crate::store::sqlite::step::{Performed, Step, View};
 use crate::store::sqlite::transaction::transact;
 use crate::store::sqlite::{
-    SqliteStore, acquire, acquire_all, break_lease, cached, extend, holder, leave, permits, queue, release,
-    resume, space, waiters,
+    SqliteStore, acquire, acquire_all, break_lease, cached, extend, holder, leave, limiter, permits, queue,
+    release, resume, space, waiters,
 };
 
 /// Bytes of payloads with which a request is done in another's transaction at most.
@@ -199,7 +199,7 @@ impl Ongoing {
     }
 }
 
-/// A verb of locks without permits.
+/// A verb of locks without permits, or of limiters.
 fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> rusqlite::Result<Performed> {
     match request {
         Request::Acquire(request) if request.name.kind() == LockKind::Cached => {
@@ -219,6 +219,8 @@ fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> rusqlite::Res
         // Only permits have these.
         Request::Downgrade(_) => Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into()),
         Request::Upgrade(_) => Ok(Reply::Upgrade(UpgradeReply::Gone(Absence::default())).into()),
+        Request::Take(request) => limiter::take(step, request),
+        Request::GiveBack(request) => limiter::give_back(step, request),
         Request::Queue(_) => Err(rusqlite::Error::InvalidQuery),
     }
 }

@@ -144,6 +144,8 @@ impl World<'_> {
             | Request::BreakLease(_)
             | Request::StoreValue(_)
             | Request::Invalidate(_)
+            | Request::Take(_)
+            | Request::GiveBack(_)
             | Request::Queue(_) => {
                 return None;
             }

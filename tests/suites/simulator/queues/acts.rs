@@ -98,6 +98,7 @@ impl World<'_> {
             self.next_body()
         };
         NewTask {
+            key: None,
             id: self.ids[id].clone(),
             body: body.bytes(),
             due,

@@ -160,6 +160,7 @@ impl World<'_> {
         let queue = self.any_queue();
         let body = self.next_body();
         let task = NewTask {
+            key: None,
             id: calm_id(body),
             body: body.bytes(),
             due: Due::Now,

@@ -126,6 +126,7 @@ impl World<'_> {
     fn new_schedule(&mut self, id: &str) -> NewSchedule {
         let period = [300, 700, 1_100][self.scene.rng.usize(0..3)];
         NewSchedule {
+            key: None,
             id: task_id(id).unwrap(),
             timing: format!("{{\"when\":\"every {period}ms\",\"tz\":\"UTC\"}}").into(),
             missed: if self.scene.once_in(3) { Missed::Last } else { Missed::All(1_000) },

@@ -195,6 +195,7 @@ impl<'f> World<'f> {
             self.enqueues += 1;
             let call = CallId { client: ClientId(9_999), slot: 1, number: self.enqueues.into() };
             let task = NewTask {
+                key: None,
                 id: task_id(&id).unwrap(),
                 body: (*b"body").into(),
                 due: Due::Now,

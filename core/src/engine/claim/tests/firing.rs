@@ -22,6 +22,7 @@ fn tasks() -> ClaimReply {
 /// One that is due each second, half a second ago for the first time since its cursor.
 fn schedule(timing: &str) -> ScheduleRecord {
     ScheduleRecord {
+        key: None,
         id: TaskId::parse("s").unwrap(),
         version: Version::new(7),
         timing: timing.into(),

@@ -24,7 +24,12 @@ pub(super) fn verb(request: &Request) -> Option<Verb> {
         Request::Holder(Holder { name }) => (name, Verb::PermitsHolder),
         Request::Waiters(Waiters { name }) => (name, Verb::PermitsWaiters),
         Request::BreakLease(BreakLease { name }) => (name, Verb::PermitsBreakLease),
-        Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {
+        Request::AcquireAll(_)
+        | Request::StoreValue(_)
+        | Request::Invalidate(_)
+        | Request::Take(_)
+        | Request::GiveBack(_)
+        | Request::Queue(_) => {
             return None;
         }
     };

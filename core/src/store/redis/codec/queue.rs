@@ -13,6 +13,7 @@ use crate::store::redis::code::{NUMBER_BITS, STATES};
 use crate::store::redis::keys::{QUEUE_KEYS_COUNT, call_key, each_queue_key, result_keys, schedule_keys};
 use crate::store::redis::script::Verb;
 
+mod keys;
 mod reply;
 mod schedules;
 
@@ -46,6 +47,8 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Purge => Verb::Purge,
         QueueVerb::Configure(_) => Verb::Configure,
         QueueVerb::Events(_) => Verb::Events,
+        QueueVerb::LimitKey(_) => Verb::LimitKey,
+        QueueVerb::ListKeys(_) => Verb::ListKeys,
         QueueVerb::PutSchedules(_) => Verb::PutSchedules,
         QueueVerb::ListSchedules(_) => Verb::ListSchedules,
         QueueVerb::Fire(_) => Verb::Fire,
@@ -113,6 +116,8 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
         QueueVerb::Events(Events { after, waiter }) => {
             command.arg(text(*after)).arg(seat(*waiter));
         }
+        QueueVerb::LimitKey(limit) => keys::encode_limit(command, limit),
+        QueueVerb::ListKeys(list) => keys::encode_list(command, list),
         QueueVerb::PutSchedules(put) => schedules::encode_put(command, put),
         QueueVerb::ListSchedules(list) => schedules::encode_list(command, list),
         QueueVerb::Fire(fire) => schedules::encode_fire(command, fire),
@@ -163,6 +168,7 @@ fn encode_settings(command: &mut Cmd, configure: &Configure) {
     command.arg(max_len.unwrap_or_default()).arg(text(configure.dead_max));
     command.arg(text(configure.dead_age.map(millis))).arg(text(configure.dead_bytes));
     command.arg(text(configure.intake.map(u64::from))).arg(text(configure.events));
+    keys::encode_limits(command, configure);
 }
 
 /// Who is to be hinted, or nothing.
@@ -205,7 +211,7 @@ fn encode_enqueue(command: &mut Cmd, enqueue: &Enqueue) {
 
 /// What is not left at its default, as enqueue_task.lua reads it; empty if that is nothing.
 fn options(task: &NewTask) -> String {
-    let NewTask { due, priority, max_attempts, expires, on_duplicate, .. } = task;
+    let NewTask { due, priority, max_attempts, expires, on_duplicate, key, .. } = task;
     let (kind, due) = encoded(*due);
     let expires = expires.map_or(0, |expires| millis(expires).max(1));
     let (policy, span) = match on_duplicate {
@@ -217,10 +223,13 @@ fn options(task: &NewTask) -> String {
     };
     let is_plain =
         (kind, due, *priority, *max_attempts, expires, policy) == ('i', 0, 0, INTAKE_MAX_ATTEMPTS, 0, 'k');
-    if is_plain {
-        return String::new();
+    match key {
+        None if is_plain => String::new(),
+        None => format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span}"),
+        Some(key) => {
+            format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span} {}", key.as_str())
+        }
     }
-    format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span}")
 }
 
 /// Whether it counts from now ("i") or is a time ("a"), and milliseconds.
@@ -248,6 +257,7 @@ fn encode_settlements(command: &mut Cmd, settle: &Settle) {
             Verdict::Nack { delay, reason } => command.arg(format!("n{} {reason}", millis(*delay))),
             Verdict::Bury { reason } => command.arg(format!("b{reason}")),
             Verdict::PutBack { delay } => command.arg(format!("p{}", millis(*delay))),
+            Verdict::Throttle { time } => command.arg(format!("t{}", millis(*time))),
         };
     }
 }
@@ -276,6 +286,7 @@ mod tests {
             max_attempts: INTAKE_MAX_ATTEMPTS,
             expires: None,
             on_duplicate: OnDuplicate::Keep,
+            key: None,
         }
     }
 

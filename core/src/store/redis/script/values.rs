@@ -9,13 +9,15 @@ use crate::protocol::{
     ASKED_MAX, CACHED_RANK, CALL_TTL, CALM_LEASE, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN,
     ENDED_TTL, EVENTS_PAGE, EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, FOREIGN_POLL, GRANT_WINDOW, HELD_SCAN,
     HISTORY_MAX, HOLDERS_MAX, Happened, IDLE_LIVE, INTAKE_LOOK, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX,
-    LEASE_ENDED, LINE_NEAR, LINE_SCAN, LINE_TTL, LIST_LOOK, MAX_REPLY_BYTES, META_REFRESH, NEVER, OFFERS_MAX,
-    PLACE_PAUSE, PLACES_PAUSE_MOST, PROMOTE_MAX, QUEUE_REFRESH, QUEUE_TTL, RESULTS_BYTES, RESULTS_MAX,
-    SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW, SHARE_WINDOWS, SWEEP_LOOK, TURN_BITS,
-    WAITER_LIVE, WAITERS_MAX, YEAR,
+    KEY_LIMITS_MAX, KEY_LOOK, LEASE_ENDED, LIMITER_REST, LINE_NEAR, LINE_SCAN, LINE_TTL, LIST_LOOK,
+    MAX_REPLY_BYTES, META_REFRESH, NEVER, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST, PROMOTE_MAX, PULL_MAX,
+    QUEUE_REFRESH, QUEUE_TTL, RATE_SLACK, RESULTS_BYTES, RESULTS_MAX, RUNS_MAX, SHARE_AFTER, SHARE_PROBE,
+    SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW, SHARE_WINDOWS, SLIDING_TRIM, SWEEP_LOOK, TAKE_WAIT_MOST,
+    TURN_BITS, WAITER_LIVE, WAITERS_MAX, YEAR,
 };
 use crate::store::redis::code::{
-    Code, HELD_AS, NUMBER_BITS, PARTS, SCHEDULE_FIELDS, STATES, TASK_FIELDS, VERDICTS, WATCH_FIELDS,
+    Code, FORGET_BASE, HELD_AS, KEY_FIELDS, LIMIT_FIELDS, NUMBER_BITS, OWN_FIELDS, PARTS, SCHEDULE_FIELDS,
+    STATES, TASK_FIELDS, VERDICTS, WATCH_FIELDS,
 };
 use crate::store::redis::keys::CHANNELS;
 
@@ -36,12 +38,12 @@ macro_rules! millis {
 pub(super) fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
     let mut values = Vec::from(texts! {
         ASKED_MAX CACHED_RANK CHANNELS CHUNK COOLDOWN_MARKER DEAD_BYTES DEAD_MAX DEAD_TRIM ENDED_SCAN EVENTS_PAGE EXPIRED_AFTER EXPIRE_MAX
-        HELD_SCAN HISTORY_MAX HOLDERS_MAX INTAKE_LOOK INTAKE_MAX_ATTEMPTS INTAKE_SCORE_MAX LEASE_ENDED LINE_NEAR LINE_SCAN
-        LIST_LOOK MAX_REPLY_BYTES NEVER NUMBER_BITS OFFERS_MAX PROMOTE_MAX RESULTS_BYTES RESULTS_MAX SHARE_AFTER SHARE_ROW SHARE_WINDOWS SWEEP_LOOK
+        FORGET_BASE HELD_SCAN HISTORY_MAX HOLDERS_MAX INTAKE_LOOK INTAKE_MAX_ATTEMPTS INTAKE_SCORE_MAX KEY_LIMITS_MAX KEY_LOOK LEASE_ENDED LINE_NEAR LINE_SCAN
+        LIST_LOOK MAX_REPLY_BYTES NEVER NUMBER_BITS OFFERS_MAX PROMOTE_MAX PULL_MAX RESULTS_BYTES RESULTS_MAX RUNS_MAX SHARE_AFTER SHARE_ROW SHARE_WINDOWS SLIDING_TRIM SWEEP_LOOK
         TURN_BITS WAITERS_MAX
     });
     values.extend(millis! {
-        CALL_TTL CALM_LEASE DEAD_AGE ENDED_TTL FOREIGN_POLL GRANT_WINDOW IDLE_LIVE LINE_TTL META_REFRESH PLACE_PAUSE
+        CALL_TTL CALM_LEASE DEAD_AGE ENDED_TTL FOREIGN_POLL GRANT_WINDOW IDLE_LIVE LIMITER_REST LINE_TTL META_REFRESH PLACE_PAUSE
         PLACES_PAUSE_MOST QUEUE_REFRESH QUEUE_TTL SHARE_PROBE SHARE_ROW_MOST SHARE_WINDOW YEAR
     });
     values.extend([
@@ -49,6 +51,8 @@ pub(super) fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
         ("META_TTL", millis(clock_margin + META_REFRESH + CALM_LEASE)),
         ("META_BEYOND", millis(clock_margin + META_REFRESH)),
         ("LIVE", millis(WAITER_LIVE)),
+        // In microseconds, as all times of limiters.
+        ("TAKE_WAIT_MOST", TAKE_WAIT_MOST.as_micros().to_string()),
         ("EXPIRED_REASON", EXPIRED.to_owned()),
         ("ID_MOST", MAX_NAME_BYTES.to_string()),
         ("PRIORITY_MOST", u8::MAX.to_string()),
@@ -56,6 +60,7 @@ pub(super) fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
         ("TOKEN_LENGTH", token::LENGTH.to_string()),
         // Of so many the last, counted from zero.
         ("LINE_LAST", (LINE_SCAN - 1).to_string()),
+        ("RATE_SLACK", RATE_SLACK.as_micros().to_string()),
         ("CHUNK_REST", (CHUNK - 1).to_string()),
     ]);
     values.extend(Code::ALL.iter().map(|(name, code)| (*name, (*code as i64).to_string())));
@@ -64,8 +69,8 @@ pub(super) fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
     values.extend(STATES.iter().map(|(name, number, _)| (*name, number.to_string())));
     values.extend(VERDICTS.iter().map(|(name, number)| (*name, number.to_string())));
     values.extend(Happened::ALL.iter().map(|(name, what)| (*name, (*what as u64).to_string())));
-    let fields = TASK_FIELDS.iter().chain(SCHEDULE_FIELDS).chain(WATCH_FIELDS);
-    values.extend(fields.map(|(name, place)| (*name, place.to_string())));
+    let fields = [TASK_FIELDS, SCHEDULE_FIELDS, WATCH_FIELDS, LIMIT_FIELDS, KEY_FIELDS, OWN_FIELDS].concat();
+    values.extend(fields.iter().map(|(name, place)| (*name, place.to_string())));
     values
 }
 

@@ -31,7 +31,12 @@ pub(super) fn concerns(request: &Request) -> bool {
         | Request::Holder(Holder { name })
         | Request::Waiters(Waiters { name })
         | Request::BreakLease(BreakLease { name }) => name.kind().has_permits(),
-        Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => false,
+        Request::AcquireAll(_)
+        | Request::StoreValue(_)
+        | Request::Invalidate(_)
+        | Request::Take(_)
+        | Request::GiveBack(_)
+        | Request::Queue(_) => false,
     }
 }
 
@@ -51,9 +56,12 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
         Request::BreakLease(request) => end::break_lease(step, request),
         Request::Holder(request) => holder(step.connection, request, view).map(Performed::from),
         Request::Waiters(request) => waiters(step.connection, request, view).map(Performed::from),
-        Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {
-            Err(rusqlite::Error::InvalidQuery)
-        }
+        Request::AcquireAll(_)
+        | Request::StoreValue(_)
+        | Request::Invalidate(_)
+        | Request::Take(_)
+        | Request::GiveBack(_)
+        | Request::Queue(_) => Err(rusqlite::Error::InvalidQuery),
     }
 }
 

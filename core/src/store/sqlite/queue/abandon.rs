@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::protocol::{Abandon, CallId, QueueReply, Verdict};
 use crate::store::sqlite::queue::call::LastCall;
-use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::settle;
 use crate::store::sqlite::queue::work::Work;
 
@@ -15,7 +14,7 @@ pub(super) fn abandon(work: &mut Work<'_>, request: &Abandon) -> rusqlite::Resul
     }
     if let Some(waiter) = request.waiter
         && !work.leave_idle(waiter)?
-        && has_due(work)?
+        && work.next_due()? == Some(Duration::ZERO)
     {
         // It had been chosen, so what it was woken for is still there.
         work.ready = true;
@@ -40,11 +39,4 @@ fn give_up(work: &mut Work<'_>, call: CallId) -> rusqlite::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether there is something to claim, promoted or not.
-fn has_due(work: &Work<'_>) -> rusqlite::Result<bool> {
-    Ok(work.record.count(RowState::Ready) > 0
-        || work.first_due()?.is_some_and(|due| due <= work.now_ms)
-        || work.first_end()?.is_some_and(|ends| ends <= work.step.now))
 }

@@ -7,7 +7,7 @@ use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt, WallM
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::record::RowState;
-use crate::store::sqlite::queue::schedule;
+use crate::store::sqlite::queue::schedule::{self, key_of};
 use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
@@ -50,7 +50,7 @@ pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Resul
         live.main.consumer = (*request.consumer).into();
         work.update(&live.main, from)
     })?;
-    work.ready = more || work.record.count(RowState::Ready) > 0;
+    work.ready = more || work.is_left();
     if taken.is_empty() {
         if request.waiter.is_some() {
             // The caller itself waits for what comes: the reply has the time.
@@ -111,21 +111,20 @@ fn nothing(work: &mut Work<'_>, request: Option<&Claim>) -> rusqlite::Result<Cla
     if work.record.paused {
         return Ok(ClaimReply::Paused { rank });
     }
+    work.heal_keys()?;
     let (next_due, slot) = next_due(work)?;
     Ok(ClaimReply::Empty { next_due, rank, slot })
 }
 
 /// How long until there may be something to claim.
 fn next_due(work: &Work<'_>) -> rusqlite::Result<(Option<Duration>, Option<WallMillis>)> {
-    if work.record.count(RowState::Ready) > 0 {
-        return Ok((Some(Duration::ZERO), None));
+    let others = work.next_due()?;
+    if others == Some(Duration::ZERO) {
+        return Ok((others, None));
     }
-    let due = work.first_due()?.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
-    let ends = work.first_end()?.map(|ends| between(work.step.now, ends));
     // Those that are due are told of in another way: see `with_schedules`.
     let slot = schedule::first_due(work.step.connection, work.key)?.filter(|due| *due > work.now_ms);
     let fires = slot.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
-    let others = due.into_iter().chain(ends).min();
     let is_slot = fires.is_some_and(|fires| others.is_none_or(|others| fires < others));
     Ok((others.into_iter().chain(fires).min(), slot.filter(|_| is_slot).map(number)))
 }
@@ -141,5 +140,6 @@ fn claimed((task, body): WithBody, remaining: Duration) -> ClaimedTask {
         due: number(task.due),
         priority: task.priority,
         remaining,
+        key: key_of(&task.key),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::protocol::{Configure, QueueReply};
 use crate::store::sqlite::numbers::stored;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::millis;
 
@@ -15,6 +16,12 @@ pub(super) fn configure(work: &mut Work<'_>, request: &Configure) -> rusqlite::R
     record.dead_age = request.dead_age.map(millis).or(record.dead_age);
     record.dead_bytes = request.dead_bytes.map(stored).or(record.dead_bytes);
     record.intake = request.intake.or(record.intake);
+    let mut changed = work.limits.clone().unwrap_or_default();
+    if changed.configure(request, work.record.count(RowState::Held) > 0, work.step.wall) {
+        *work.limits_mut() = changed;
+        // Who waits looks when it may go on now.
+        work.ready = true;
+    }
     if let Some(events) = request.events {
         work.keep_events(stored(events))?;
     }

@@ -40,9 +40,9 @@ impl Work<'_> {
             .query_row([main.serial], |row| row.get(0))?;
         self.step.change(
             "INSERT INTO dead (queue, receipt, id, died, by_lease, version, due, priority, attempts,
-               max_attempts, first, expires, verdict, reason, body, expired, consumer, history)
+               max_attempts, first, expires, verdict, reason, body, expired, consumer, history, key)
              SELECT queue, ?2, id, ?3, ?4, version, due, priority, attempts, max_attempts, first, expires,
-               ?5, ?6, body, ?7, consumer, ?8 FROM task WHERE serial = ?1",
+               ?5, ?6, body, ?7, consumer, ?8, key FROM task WHERE serial = ?1",
             &[
                 &main.serial,
                 &receipt,

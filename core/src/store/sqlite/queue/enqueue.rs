@@ -1,5 +1,6 @@
 //! Put tasks in.
 
+use crate::base::name::TaskKey;
 use crate::protocol::{
     Enqueue, EnqueueOutcome, Happened, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version,
 };
@@ -119,6 +120,11 @@ fn onto_pending(work: &mut Work<'_>, new: &NewTask, mut old: Task) -> rusqlite::
     // Placed from the state that it has in the table.
     task.state = old.state;
     let place = work.stays(&old, &mut task);
+    if place.is_none() {
+        // By its old key and priority.
+        work.leave_key(&old)?;
+        task.left = true;
+    }
     let accepted = (Outcome::Replaced, task.version, task.due);
     work.put(task, place)?;
     Ok(accepted)
@@ -173,6 +179,8 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
         size: i64::try_from(new.body.len()).unwrap_or(i64::MAX),
         history: History::default(),
         cancelled: false,
+        key: new.key.as_ref().map_or("", TaskKey::as_str).into(),
+        left: false,
     }
 }
 

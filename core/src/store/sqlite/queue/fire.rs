@@ -79,6 +79,7 @@ fn add(
         max_attempts: schedule.max_attempts,
         expires: (schedule.expires > 0).then(|| Duration::from_millis(schedule.expires)),
         on_duplicate: OnDuplicate::Keep,
+        key: schedule.key.clone(),
     };
     Ok(enqueue_one(work, &task)? != EnqueueOutcome::Full)
 }

@@ -7,14 +7,21 @@ mod claim;
 mod configure;
 mod consumers;
 mod dead;
+mod due;
 mod enqueue;
 mod events;
 mod extend_claim;
 mod fire;
+mod gate;
 mod get;
 mod history;
+mod key_book;
+mod keys;
 mod kick;
+mod limit_key;
+mod limits;
 mod list;
+mod list_keys;
 mod list_schedules;
 mod pause;
 mod pause_schedule;
@@ -84,6 +91,7 @@ pub(super) fn perform(
         QueueVerb::Purge => purge::purge(work_on)?,
         QueueVerb::Configure(verb) => configure::configure(work_on, verb)?,
         QueueVerb::Events(verb) => events::events(work_on, verb)?,
+        QueueVerb::LimitKey(verb) => limit_key::limit_key(work_on, verb)?,
         QueueVerb::PutSchedules(verb) => put_schedules::put_schedules(work_on, verb)?,
         QueueVerb::Fire(verb) => fire::fire(work_on, verb)?,
         QueueVerb::PauseSchedule(verb) => pause_schedule::pause_schedule(work_on, verb)?,
@@ -93,6 +101,7 @@ pub(super) fn perform(
         | QueueVerb::List(_)
         | QueueVerb::Stats
         | QueueVerb::Consumers
+        | QueueVerb::ListKeys(_)
         | QueueVerb::ListSchedules(_) => {
             return Ok(Reply::Queue(answer(step.connection, request, view)?).into());
         }
@@ -129,7 +138,7 @@ pub(super) fn has_due(
     view: &View<'_>,
 ) -> rusqlite::Result<bool> {
     let Some(record) = Record::find(connection, request.queue.key())? else { return Ok(false) };
-    Reading::begin(connection, view, record)?.has_due()
+    Reading::begin(connection, view, record, request.queue.key())?.has_due()
 }
 
 /// Whether the reply gives tasks away.
@@ -145,13 +154,14 @@ pub(super) fn has_taken(reply: &Reply) -> bool {
 
 fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> rusqlite::Result<QueueReply> {
     let record = Record::find(connection, request.queue.key())?.unwrap_or_default();
-    let reading = Reading::begin(connection, view, record)?;
+    let reading = Reading::begin(connection, view, record, request.queue.key())?;
     match &request.verb {
         QueueVerb::Peek(verb) => peek::peek(&reading, *verb),
         QueueVerb::Get(verb) => get::get(&reading, verb),
         QueueVerb::List(verb) => list::list(&reading, verb),
         QueueVerb::Stats => stats::stats(&reading, request.queue.key()),
         QueueVerb::Consumers => consumers::consumers(&reading),
+        QueueVerb::ListKeys(verb) => list_keys::list_keys(&reading, request.queue.key(), verb),
         QueueVerb::ListSchedules(verb) => {
             list_schedules::list_schedules(connection, request.queue.key(), reading.now_ms, verb)
         }
@@ -173,6 +183,7 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         | QueueVerb::Purge
         | QueueVerb::Configure(_)
         | QueueVerb::Events(_)
+        | QueueVerb::LimitKey(_)
         | QueueVerb::PutSchedules(_)
         | QueueVerb::Fire(_)
         | QueueVerb::PauseSchedule(_)
@@ -188,7 +199,7 @@ pub(super) fn list_queues(
 ) -> rusqlite::Result<(u64, Vec<QueueName>)> {
     let mut statement = connection.prepare_cached(
         "SELECT id, key, counter > 0 OR paused <> 0
-           OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL OR events > 0
+           OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL OR events > 0 OR limited = 2
            OR EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
          FROM queue WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::protocol::{Happened, Pop, QueueReply, TaskState, Verdict};
-use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::verdict_number;
 use crate::store::sqlite::queue::view::record_of;
 use crate::store::sqlite::queue::work::Work;
@@ -22,7 +21,7 @@ pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueRe
     for (task, _) in &taken {
         work.happen(Happened::Done, task, "")?;
     }
-    work.ready = more || work.record.count(RowState::Ready) > 0;
+    work.ready = more || work.is_left();
     let records = taken.into_iter().map(|(task, body)| {
         let remaining = Duration::ZERO;
         record_of(task, body.into(), TaskState::Claimed, remaining, None)

@@ -11,6 +11,8 @@ impl Work<'_> {
         let limit = i64::try_from(PROMOTE_MAX).unwrap_or(i64::MAX);
         let ended = self.end_leases(limit)?;
         let due = self.make_ready(limit - ended)?;
+        self.promote_keys()?;
+        self.write_keys(0)?;
         Ok(ended + due >= limit || self.has_moved_enough())
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rusqlite::OptionalExtension;
 
+use crate::base::name::TaskKey;
 use crate::protocol::{
     NewSchedule, Overlap, PutSchedules, PutSchedulesReply, QueueReply, ScheduleOutcome, ScheduleOwner,
     ScheduleRecord,
@@ -71,6 +72,7 @@ fn is_same(
         && before.priority == new.priority
         && before.max_attempts == new.max_attempts
         && before.expires == number(expires(new))
+        && before.key == new.key
         && owner.is_none_or(|owner| before.owner == owner);
     Ok(is_same
         && work
@@ -98,12 +100,13 @@ fn write(
     let version = work.next_version();
     work.step.change(
         "INSERT INTO schedule (queue, id, version, timing, missed, overlap, paused, cursor, fresh, due, owner,
-           fired, skipped, missed_slots, last_task, priority, max_attempts, expires, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, 0, '', ?12, ?13, ?14, ?15)
+           fired, skipped, missed_slots, last_task, priority, max_attempts, expires, body, key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, 0, '', ?12, ?13, ?14, ?15, ?16)
          ON CONFLICT (queue, id) DO UPDATE SET version = excluded.version, timing = excluded.timing,
            missed = excluded.missed, overlap = excluded.overlap, cursor = excluded.cursor,
            fresh = excluded.fresh, due = excluded.due, owner = excluded.owner, priority = excluded.priority,
-           max_attempts = excluded.max_attempts, expires = excluded.expires, body = excluded.body",
+           max_attempts = excluded.max_attempts, expires = excluded.expires, body = excluded.body,
+           key = excluded.key",
         &[
             &work.key,
             &new.id.as_str(),
@@ -120,6 +123,7 @@ fn write(
             &new.max_attempts,
             &expires(new),
             &&*new.body,
+            &new.key.as_ref().map_or("", TaskKey::as_str),
         ],
     )?;
     Ok(())

@@ -18,6 +18,8 @@ pub(super) enum RowState {
     Claimed = 2,
     /// A successor.
     Parked = 3,
+    /// Due, and held by a limit of its key.
+    Held = 4,
 }
 
 /// What a task dies of.
@@ -56,7 +58,9 @@ pub(super) struct Record {
     pub(super) dead_bytes: Option<i64>,
     pub(super) intake: Option<bool>,
     /// How many tasks are in each state.
-    counts: [i64; 4],
+    counts: [i64; 5],
+    /// Whether it has limits: 1: it had tasks with keys, 2: somebody has set some.
+    pub(super) limited: i64,
     /// Dead tasks that failed, and those that expired.
     pub(super) dead: Buried,
     pub(super) expired: Buried,
@@ -82,7 +86,8 @@ impl Record {
             .prepare_cached(
                 "SELECT id, used, counter, sequence, paused, max_len, dead_max, dead_age, dead_bytes, intake,
                    scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged,
-                   expired, expired_size, results, results_size, asked_until, events, last_event
+                   expired, expired_size, results, results_size, asked_until, events, last_event,
+                   held, limited
                  FROM queue WHERE key = ?1",
             )?
             .query_row([key], Self::read)
@@ -90,6 +95,10 @@ impl Record {
     }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        // Those that are held are among the parked ones for a library that knows no keys, which may have dropped some.
+        let (both, held): (i64, i64) = (row.get(13)?, row.get(28)?);
+        let held = held.min(both);
+        let parked = both - held;
         Ok(Self {
             id: row.get(0)?,
             used: row.get(1)?,
@@ -101,7 +110,8 @@ impl Record {
             dead_age: row.get(7)?,
             dead_bytes: row.get(8)?,
             intake: row.get(9)?,
-            counts: [row.get(10)?, row.get(11)?, row.get(12)?, row.get(13)?],
+            counts: [row.get(10)?, row.get(11)?, row.get(12)?, parked, held],
+            limited: row.get(29)?,
             dead: Buried { count: row.get(14)?, size: row.get(15)? },
             expired: Buried { count: row.get(21)?, size: row.get(22)? },
             results: Buried { count: row.get(23)?, size: row.get(24)? },
@@ -140,7 +150,7 @@ impl Record {
                dead_age = ?7, dead_bytes = ?8, intake = ?9, scheduled = ?10, ready = ?11, claimed = ?12,
                parked = ?13, dead = ?14, dead_size = ?15, enqueued = ?16, acked = ?17, retried = ?18,
                died = ?19, purged = ?20, expired = ?21, expired_size = ?22, results = ?23, results_size = ?24,
-               asked_until = ?25, events = ?26, last_event = ?27
+               asked_until = ?25, events = ?26, last_event = ?27, held = ?28, limited = ?29
              WHERE id = ?1",
             &[
                 &self.id,
@@ -155,7 +165,7 @@ impl Record {
                 &self.counts[0],
                 &self.counts[1],
                 &self.counts[2],
-                &self.counts[3],
+                &(self.counts[3] + self.counts[4]),
                 &self.dead.count,
                 &self.dead.size,
                 &self.enqueued,
@@ -170,6 +180,8 @@ impl Record {
                 &self.asked_until,
                 &self.events,
                 &self.last_event,
+                &self.counts[4],
+                &self.limited,
             ],
         )?;
         Ok(())
@@ -190,6 +202,12 @@ impl Record {
         self.counts[state as usize] -= 1;
     }
 
+    /// No task is held, whatever was counted: a library that knows no keys has dropped some.
+    pub(super) fn holds_nothing(&mut self) {
+        let held = std::mem::take(&mut self.counts[RowState::Held as usize]);
+        self.counts[RowState::Parked as usize] += held;
+    }
+
     /// Leaves all tasks and windows to another row and goes on without any under a new number. To delete a
     /// million rows takes seconds, in which nobody could renew a lease.
     pub(super) fn purge(&mut self, step: &Step<'_>) -> rusqlite::Result<()> {
@@ -202,7 +220,7 @@ impl Record {
         let id = insert(step, &key)?;
         *self = Self {
             id,
-            counts: [0; 4],
+            counts: [0; 5],
             dead: Buried::default(),
             expired: Buried::default(),
             results: Buried::default(),
@@ -243,7 +261,10 @@ impl Record {
 
     /// How many ids live.
     pub(super) fn live(&self) -> i64 {
-        self.count(RowState::Scheduled) + self.count(RowState::Ready) + self.count(RowState::Claimed)
+        [RowState::Scheduled, RowState::Ready, RowState::Claimed, RowState::Held]
+            .into_iter()
+            .map(|state| self.count(state))
+            .sum()
     }
 
     /// Whether no new id is accepted.
@@ -285,6 +306,7 @@ impl Record {
             dead_bytes: number(self.dead_bytes()),
             intake: self.intake.unwrap_or(true),
             events: number(self.events),
+            ..QueueSettings::default()
         }
     }
 }
@@ -294,7 +316,7 @@ impl Record {
 fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
     let now = step.wall / 1_000;
     let stale: Vec<i64> = step.few(
-        "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed = 0 AND paused = 0
+        "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed + held = 0 AND paused = 0 AND limited < 2
            AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL AND events = 0
            AND (dead + expired + results = 0 OR used <= ?2)
            AND NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
@@ -320,7 +342,7 @@ fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
     step.change(
         "UPDATE queue SET key = char(1) || id, counter = 0, paused = 0, max_len = NULL, dead_max = NULL,
            dead_age = NULL, dead_bytes = NULL, intake = NULL, scheduled = 0, ready = 0, claimed = 0,
-           parked = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0, results = 0, results_size = 0,
+           parked = 0, held = 0, limited = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0, results = 0, results_size = 0,
            events = 0
          WHERE id = ?1",
         &[&id],
@@ -343,15 +365,18 @@ fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool
         );
         left -= dropped(step.change(&sql, &[&queue, &left, &MAX_MOVED_BYTES])?);
     }
-    step.change(
-        "DELETE FROM throttle WHERE queue = ?1 AND id IN (SELECT id FROM throttle WHERE queue = ?1 LIMIT ?2)",
-        &[&queue, &left],
-    )?;
+    for (table, row) in [("throttle", "id"), ("key_time", "key")] {
+        let sql = format!(
+            "DELETE FROM {table} WHERE queue = ?1 AND {row} IN (SELECT {row} FROM {table} WHERE queue = ?1 LIMIT ?2)"
+        );
+        left -= dropped(step.change(&sql, &[&queue, &left])?);
+    }
     step.connection
         .prepare_cached(
             "SELECT NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1) AND NOT EXISTS (
                SELECT 1 FROM dead WHERE queue = ?1) AND NOT EXISTS (SELECT 1 FROM throttle WHERE queue = ?1)
-               AND NOT EXISTS (SELECT 1 FROM result WHERE queue = ?1)",
+               AND NOT EXISTS (SELECT 1 FROM result WHERE queue = ?1)
+               AND NOT EXISTS (SELECT 1 FROM key_time WHERE queue = ?1)",
         )?
         .query_row([queue], |row| row.get(0))
 }

@@ -18,6 +18,7 @@ pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<
     let Some(live) = live else { return Ok(QueueReply::Remove(Removed::Absent)) };
     work.rouse(id)?;
     work.happen(Happened::Removed, &live.main, "")?;
+    work.leave_key(&live.main)?;
     work.delete(&live.main)?;
     if let Some(successor) = &live.successor {
         work.delete(successor)?;

@@ -2,14 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{Missed, NEVER, Overlap, ScheduleRecord, WallMillis};
 use crate::store::sqlite::numbers::{number, stored};
 
 /// Begins a query for schedules.
 pub(super) const SCHEDULE: &str = "SELECT id, version, timing, missed, overlap, paused, cursor, fresh, due, owner, \
                                    fired, skipped, missed_slots, last_task, priority, max_attempts, expires, \
-                                   length(body) FROM schedule WHERE queue = ?1";
+                                   length(body), key FROM schedule WHERE queue = ?1";
 
 /// Reads the columns of [`SCHEDULE`].
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ScheduleRecord> {
@@ -32,7 +32,13 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ScheduleRecord> {
         max_attempts: row.get(15)?,
         expires: number(row.get(16)?),
         size: number(row.get(17)?),
+        key: key_of(row.get_ref(18)?.as_str()?),
     })
+}
+
+/// A stored key; empty: none.
+pub(super) fn key_of(text: &str) -> Option<TaskKey> {
+    (!text.is_empty()).then(|| TaskKey::stored(text.as_bytes()))
 }
 
 /// The schedule with this id.

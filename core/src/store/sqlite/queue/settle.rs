@@ -1,5 +1,7 @@
 //! Say how claims ended.
 
+use std::time::Duration;
+
 use crate::protocol::{Happened, Receipt, Settle, Settled, Settlement, Verdict, Version};
 use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::How;
@@ -8,7 +10,9 @@ use crate::store::sqlite::queue::work::Work;
 
 /// Like settle.lua.
 pub(super) fn settle(work: &mut Work<'_>, request: &Settle) -> rusqlite::Result<Vec<Settled>> {
-    request.items.iter().map(|item| one(work, item)).collect()
+    let settled = request.items.iter().map(|item| one(work, item)).collect();
+    work.write_keys(0)?;
+    settled
 }
 
 fn one(work: &mut Work<'_>, item: &Settlement) -> rusqlite::Result<Settled> {
@@ -32,8 +36,13 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
     let late = !live.main.is_held(work.step.now);
     let receipt = live.main.spend(verdict_number(verdict));
     let mut dead = false;
+    if let Verdict::Throttle { time } = verdict {
+        throttle(work, &live, work.after(*time))?;
+    }
     match verdict {
-        Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } if live.main.cancelled => {
+        Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } | Verdict::Throttle { .. }
+            if live.main.cancelled =>
+        {
             work.end_cancelled(live)?;
         }
         Verdict::Ack | Verdict::AckWith { .. } => {
@@ -70,18 +79,32 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
             live.main.history.add(work.now_ms, reason);
             work.die(live, reason, receipt, How::Failed)?;
         }
-        Verdict::PutBack { delay } => {
-            work.happen(Happened::PutBack, &live.main, "")?;
-            live.main.attempts = live.main.attempts.saturating_sub(1);
-            let place = delay.is_zero().then(|| live.main.stand());
-            if place.is_none() {
-                live.main.due = work.after(*delay);
-                live.main.backoff = live.main.due;
-            }
-            work.retry(live, place)?;
-        }
+        Verdict::Throttle { .. } => put_back(work, live, Duration::ZERO)?,
+        Verdict::PutBack { delay } => put_back(work, live, *delay)?,
     }
     Ok(Settled::Done { late, dead })
+}
+
+/// Nothing more of its key is given out before then; of a task without one, nothing of the queue.
+fn throttle(work: &mut Work<'_>, live: &Live, until: i64) -> rusqlite::Result<()> {
+    if !live.main.key.is_empty() {
+        return work.hold_key(&live.main.key, until);
+    }
+    let limits = work.limits_mut();
+    limits.held_until = limits.held_until.max(until);
+    Ok(())
+}
+
+/// The attempt does not count.
+fn put_back(work: &mut Work<'_>, mut live: Live, delay: Duration) -> rusqlite::Result<()> {
+    work.happen(Happened::PutBack, &live.main, "")?;
+    live.main.attempts = live.main.attempts.saturating_sub(1);
+    let place = delay.is_zero().then(|| live.main.stand());
+    if place.is_none() {
+        live.main.due = work.after(delay);
+        live.main.backoff = live.main.due;
+    }
+    work.retry(live, place)
 }
 
 /// No live task has this receipt; perhaps a dead one.

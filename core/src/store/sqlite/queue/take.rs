@@ -1,7 +1,7 @@
 //! Delivering tasks from the front of the line.
 
 use crate::protocol::{EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, Happened, MAX_BATCH, MAX_REPLY_BYTES};
-use crate::store::sqlite::queue::record::How;
+use crate::store::sqlite::queue::record::{How, RowState};
 use crate::store::sqlite::queue::task::{AFTER_TASK, Live, SEQUENCE, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 
@@ -11,42 +11,73 @@ pub(super) type WithBody = (Task, Box<[u8]>);
 impl Work<'_> {
     /// Takes tasks in order, with a new receipt and one more attempt each; `deliver` does the rest with them.
     /// Expired ones die on the way, a limited number of them. The line is taken as it stands: a successor that
-    /// comes into it on the way waits for the next call, whatever its priority.
+    /// comes into it on the way waits for the next call, whatever its priority. When nothing is in line any more, keys
+    /// that hold tasks give more than their share.
     pub(super) fn take(
         &mut self,
         max: u32,
         deliver: impl Fn(&mut Self, Live) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<Vec<WithBody>> {
-        let max = usize::try_from(max).unwrap_or(MAX_BATCH).min(MAX_BATCH);
-        let (mut taken, mut bytes, mut expired) = (Vec::new(), 0, 0);
-        let last = self.record.sequence;
+        let most = usize::try_from(self.gate().0).unwrap_or(MAX_BATCH);
+        let max = usize::try_from(max).unwrap_or(MAX_BATCH).min(MAX_BATCH).min(most);
+        let (mut taken, mut bytes) = (Vec::new(), 0);
         // What came into line before it does not count: there may be nothing to take but for those that expire here.
         let before = std::mem::take(&mut self.moved);
-        'taking: while taken.len() < max && expired < EXPIRE_MAX {
-            let front = self.front(last, max - taken.len(), bytes)?;
-            if front.is_empty() {
+        while taken.len() < max {
+            let is_empty = self.take_line(max, &mut taken, &mut bytes, &deliver)?;
+            let (pulled, wanted) = (self.keys.pulled, if is_empty { max - taken.len() } else { 0 });
+            self.write_keys(wanted)?;
+            if wanted == 0 || self.keys.pulled == pulled {
                 break;
+            }
+        }
+        self.pass(taken.len());
+        self.moved += before;
+        Ok(taken)
+    }
+
+    /// Takes what is in line now; whether that is all.
+    fn take_line(
+        &mut self,
+        max: usize,
+        taken: &mut Vec<WithBody>,
+        bytes: &mut usize,
+        deliver: &impl Fn(&mut Self, Live) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<bool> {
+        let (last, mut passed_by) = (self.record.sequence, 0);
+        while taken.len() < max && passed_by < EXPIRE_MAX {
+            let front = self.front(last, max - taken.len(), *bytes)?;
+            if front.is_empty() {
+                return Ok(self.front(last, 1, 0)?.is_empty());
             }
             for (mut main, body) in front {
                 if main.is_expired(self.now_ms) {
-                    if expired == EXPIRE_MAX || self.has_moved_enough() {
-                        break 'taking;
+                    if passed_by == EXPIRE_MAX || self.has_moved_enough() {
+                        return Ok(false);
                     }
-                    expired += 1;
+                    passed_by += 1;
                     self.expire(main)?;
+                    continue;
+                }
+                if !self.runs_by_key(&main)? {
+                    if passed_by == EXPIRE_MAX {
+                        return Ok(false);
+                    }
+                    passed_by += 1;
+                    let held = Task { state: RowState::Held, ..main };
+                    self.update(&held, RowState::Ready)?;
                     continue;
                 }
                 main.attempts = main.attempts.saturating_add(1);
                 main.receipt = self.next_receipt();
                 self.happen(Happened::Started, &main, "")?;
-                bytes += body.len();
-                let live = self.with_successor(main.clone())?;
+                *bytes += body.len();
+                let live = self.with_successor(Task { left: true, ..main.clone() })?;
                 deliver(self, live)?;
                 taken.push((main, body));
             }
         }
-        self.moved += before;
-        Ok(taken)
+        Ok(false)
     }
 
     /// Those that have expired among the first in line, and the first that are due, count no longer: they die.

@@ -43,6 +43,10 @@ pub(super) struct Task {
     pub(super) history: History,
     /// Whether its run is its last.
     pub(super) cancelled: bool,
+    /// Whose limits it has; empty: nobody's.
+    pub(super) key: Box<str>,
+    /// Whether its key has been told already that it leaves the place that it has in the table.
+    pub(super) left: bool,
 }
 
 /// How a successor comes after main.
@@ -63,6 +67,8 @@ pub(super) enum Follows {
 pub(super) struct Place {
     state: RowState,
     turn: i64,
+    /// Whether it is there now.
+    stays: bool,
 }
 
 /// The tasks of an id that lives.
@@ -75,8 +81,9 @@ pub(super) struct Live {
 macro_rules! select_task {
     ($rest:literal) => {
         concat!(
-            "SELECT serial, id, state, turn, ends, version, due, priority, attempts, max_attempts, first, ",
-            "expires, receipt, settled, verdict, replaces, reason, backoff, consumer, length(body), history, cancelled",
+            "SELECT serial, id, state + (state = 3 AND parked = 0), turn, ends, version, due, priority, attempts, max_attempts, first, ",
+            "expires, receipt, settled, verdict, replaces, reason, backoff, consumer, length(body), history, cancelled, ",
+            "key",
             $rest
         )
     };
@@ -84,7 +91,7 @@ macro_rules! select_task {
 pub(super) use select_task;
 
 /// The first column after those of a task.
-pub(super) const AFTER_TASK: usize = 22;
+pub(super) const AFTER_TASK: usize = 23;
 
 impl Task {
     /// Reads the columns of [`select_task`].
@@ -112,6 +119,8 @@ impl Task {
             size: row.get(19)?,
             history: row.get(20)?,
             cancelled: row.get(21)?,
+            key: row.get(22)?,
+            left: false,
         })
     }
 
@@ -127,8 +136,9 @@ impl Task {
 
     /// Where it stands, or stood before it was claimed.
     pub(super) fn stand(&self) -> Place {
-        let state = if self.state == RowState::Claimed { RowState::Ready } else { self.state };
-        Place { state, turn: self.turn }
+        let stays = self.state != RowState::Claimed;
+        let state = if stays { self.state } else { RowState::Ready };
+        Place { state, turn: self.turn, stays }
     }
 
     /// No enqueue brings a retry forward of its back-off.
@@ -166,7 +176,8 @@ impl Work<'_> {
 
     /// A main task together with its successor.
     pub(super) fn with_successor(&self, main: Task) -> rusqlite::Result<Live> {
-        if self.record.count(RowState::Parked) == 0 {
+        // A library that knows no keys counts what is held as successors.
+        if self.record.count(RowState::Parked) + self.record.count(RowState::Held) == 0 {
             return Ok(Live { main, successor: None });
         }
         let successors = self.step.few(
@@ -183,9 +194,9 @@ impl Work<'_> {
         self.step.change(
             "INSERT INTO task (queue, id, parked, state, turn, ends, version, due, priority, attempts,
                max_attempts, first, expires, receipt, settled, verdict, replaces, reason, backoff, consumer, body,
-               history)
+               history, key)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-               ?21, ?22)",
+               ?21, ?22, ?23)",
             &[
                 &self.record.id,
                 &task.id,
@@ -209,6 +220,7 @@ impl Work<'_> {
                 &task.consumer,
                 &body,
                 &task.history,
+                &task.key,
             ],
         )?;
         Ok(())
@@ -225,7 +237,7 @@ impl Work<'_> {
             "UPDATE task SET state = ?2, turn = ?3, ends = ?4, version = ?5, due = ?6, priority = ?7,
                attempts = ?8, max_attempts = ?9, first = ?10, expires = ?11, receipt = ?12, settled = ?13,
                verdict = ?14, replaces = ?15, reason = ?16, backoff = ?17, consumer = ?18, history = ?19,
-               cancelled = ?20, progress = x''
+               cancelled = ?20, key = ?21, progress = x''
              WHERE serial = ?1",
             &[
                 &task.serial,
@@ -248,6 +260,7 @@ impl Work<'_> {
                 &task.consumer,
                 &task.history,
                 &task.cancelled,
+                &task.key,
             ],
         )?;
         Ok(())
@@ -267,6 +280,7 @@ impl Work<'_> {
             task.state = RowState::Ready;
             task.turn = i64::from(u8::MAX - task.priority) << TURN_BITS | self.record.sequence;
             self.ready = true;
+            self.enter_key(task)?;
         } else {
             task.state = RowState::Scheduled;
             self.earlier |= self.is_earliest(task.due)?;
@@ -279,18 +293,31 @@ impl Work<'_> {
         let from = main.state;
         match place {
             Some(place) if main.due <= self.now_ms => {
+                if !place.stays {
+                    self.leave_key(&main)?;
+                }
                 (main.state, main.turn) = (place.state, place.turn);
                 self.ready = true;
+                if !place.stays {
+                    self.enter_key(&mut main)?;
+                }
             }
-            _ => self.place(&mut main)?,
+            _ => {
+                self.leave_key(&main)?;
+                self.place(&mut main)?;
+            }
         }
         self.update(&main, from)
     }
 
-    /// Where `task` stands if it takes the place of `before`, which waits: in the same place if both are due, and of
-    /// one priority. Somebody who asks for a task all the time does not keep it from its turn.
+    /// Where `task` stands if it takes the place of `before`, which waits: in the same place if both are due, of
+    /// one priority, and of one key. Somebody who asks for a task all the time does not keep it from its turn.
     pub(super) fn stays(&self, before: &Task, task: &mut Task) -> Option<Place> {
-        if before.due > self.now_ms || task.due > self.now_ms || before.priority != task.priority {
+        if before.due > self.now_ms
+            || task.due > self.now_ms
+            || before.priority != task.priority
+            || before.key != task.key
+        {
             return None;
         }
         task.due = before.due;
@@ -311,6 +338,9 @@ impl Work<'_> {
     fn succeed_in(&mut self, live: Live, place: Option<Place>) -> rusqlite::Result<()> {
         let Live { main, successor } = live;
         self.rouse(&main.id)?;
+        if !place.is_some_and(|place| place.stays) {
+            self.leave_key(&main)?;
+        }
         self.delete(&main)?;
         let Some(mut next) = successor else { return Ok(()) };
         self.step.change("UPDATE task SET parked = 0 WHERE serial = ?1", &[&next.serial])?;
@@ -329,7 +359,8 @@ impl Work<'_> {
             next.go_on(&live.main);
         }
         next.hold_back(live.main.backoff, self.now_ms);
-        let place = place.filter(|_| next.priority == live.main.priority);
+        let is_alike = next.priority == live.main.priority && next.key == live.main.key;
+        let place = place.filter(|_| is_alike);
         self.succeed_in(live, place)
     }
 
@@ -380,6 +411,7 @@ pub(super) fn verdict_number(verdict: &Verdict) -> i64 {
         Verdict::Nack { .. } => 2,
         Verdict::Bury { .. } => 3,
         Verdict::PutBack { .. } => 4,
+        Verdict::Throttle { .. } => 7,
     }
 }
 
@@ -403,7 +435,9 @@ impl FromSql for Follows {
 
 impl ToSql for RowState {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(*self as i64))
+        // With `parked`, which is 0 for one that is held.
+        let state = if *self == Self::Held { Self::Parked } else { *self };
+        Ok(ToSqlOutput::from(state as i64))
     }
 }
 
@@ -414,6 +448,7 @@ impl FromSql for RowState {
             1 => Self::Ready,
             2 => Self::Claimed,
             3 => Self::Parked,
+            4 => Self::Held,
             other => return Err(FromSqlError::OutOfRange(other)),
         })
     }

@@ -11,18 +11,21 @@ use crate::protocol::{
     LIST_LOOK, List, MAX_BATCH, MAX_REPLY_BYTES, Place, TaskRecord, TaskState, WallMillis,
 };
 use crate::store::sqlite::numbers::number;
+use crate::store::sqlite::queue::due::Outlook;
 use crate::store::sqlite::queue::history::History;
+use crate::store::sqlite::queue::limits::Limits;
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::record::RowState;
+use crate::store::sqlite::queue::schedule::key_of;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::walk::{ALL, DUE, ENDED, LINE, Part, Walk, Way};
-use crate::store::sqlite::queue::work::{FIRST_DUE, FIRST_END};
 use crate::store::sqlite::step::{View, between};
 
 /// A look at one queue.
 pub(super) struct Reading<'a> {
     pub(super) connection: &'a Connection,
     pub(super) record: Record,
+    pub(super) limits: Option<Limits>,
     /// The boot clock in microseconds. Later than every lease if they are of an earlier boot, which no
     /// writer has ended yet.
     pub(super) now: i64,
@@ -41,9 +44,9 @@ pub(super) const TASK: &str = select_task!(
 pub(super) const TASK_COLUMNS: usize = AFTER_TASK + 2;
 /// The same of a dead task.
 pub(super) const DEAD: &str = "SELECT id, version, due, priority, attempts, max_attempts, expires, receipt, reason, \
-                               died, length(body), consumer, history";
+                               died, length(body), consumer, history, key";
 /// How many columns that are.
-pub(super) const DEAD_COLUMNS: usize = 13;
+pub(super) const DEAD_COLUMNS: usize = 14;
 
 /// Tasks of an answer, as many as fit in it.
 pub(super) struct Page {
@@ -111,9 +114,11 @@ impl<'a> Reading<'a> {
         connection: &'a Connection,
         view: &View<'_>,
         record: Record,
+        queue: &str,
     ) -> rusqlite::Result<Self> {
         let now = if is_of_boot(connection, view.boot)? { view.now } else { i64::MAX };
-        Ok(Self { connection, record, now, wall: view.wall, now_ms: view.wall / 1_000 })
+        let limits = if record.limited == 0 { None } else { Some(Limits::find(connection, queue)?) };
+        Ok(Self { connection, record, limits, now, wall: view.wall, now_ms: view.wall / 1_000 })
     }
 
     /// Where a task is, seen from now.
@@ -121,6 +126,7 @@ impl<'a> Reading<'a> {
         match task.state {
             RowState::Claimed if task.is_held(self.now) => TaskState::Claimed,
             RowState::Scheduled if task.due > self.now_ms => TaskState::Scheduled,
+            RowState::Held => TaskState::Held,
             _ => TaskState::Ready,
         }
     }
@@ -194,17 +200,40 @@ impl<'a> Reading<'a> {
 
     /// Whether there is something to claim, promoted or not.
     pub(super) fn has_due(&self) -> rusqlite::Result<bool> {
-        Ok(self.record.count(RowState::Ready) > 0 || self.next_due()? == Some(Duration::ZERO))
+        Ok(self.next_due()? == Some(Duration::ZERO))
     }
 
-    /// How long until something becomes due or a lease ends, if nothing is in line.
+    /// How long until something becomes due, a lease ends, or a limit lets something go.
     pub(super) fn next_due(&self) -> rusqlite::Result<Option<Duration>> {
-        let first = |sql: &str| -> rusqlite::Result<Option<i64>> {
-            self.connection.prepare_cached(sql)?.query_row([self.record.id], |row| row.get(0))
-        };
-        let due = first(FIRST_DUE)?.map(|due| between(self.wall, due.saturating_mul(1_000)));
-        let ends = first(FIRST_END)?.map(|ends| between(self.now, ends));
-        Ok(due.into_iter().chain(ends).min())
+        let Self { connection, record, limits, now, wall, .. } = self;
+        Outlook { connection, record, limits: limits.as_ref(), now: *now, wall: *wall }.next_due()
+    }
+
+    /// A page of held tasks, by key and turn. A place has a turn as its score, and key and id as its member.
+    pub(super) fn held(&self, wanted: List) -> rusqlite::Result<Page> {
+        let from = wanted.from.as_ref().and_then(|place| {
+            let member = str::from_utf8(&place.member).ok()?;
+            let (key, id) = member.split_once(char::from(1))?;
+            Some((key.to_owned(), place.score.parse::<i64>().ok()?, id.to_owned()))
+        });
+        let (key, turn, id) = from.unwrap_or_default();
+        let sql = format!(
+            "{TASK}, x'' FROM task WHERE queue = ?1 AND state = 3 AND parked = 0 AND (key, turn, id) > (?2, ?3, ?4)
+             ORDER BY key, turn, id LIMIT ?5"
+        );
+        let mut page = Page::new(wanted);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query((self.record.id, key, turn, id, page.limit()))?;
+        while let Some(row) = rows.next()? {
+            let task = Task::read(row)?;
+            let member = format!("{}\u{1}{}", task.key, task.id).into_bytes().into();
+            let place = Place { part: Place::HELD, score: task.turn.to_string().into(), member };
+            let read = || self.record_at(row);
+            if page.see(&task.id, place, read, || self.body(false, task.serial))?.is_break() {
+                break;
+            }
+        }
+        Ok(page)
     }
 
     /// How many calls wait for a task.
@@ -250,6 +279,7 @@ pub(super) fn record_of(
         failures: task.history.failures(),
         progress: [].into(),
         cancelled: task.cancelled,
+        key: key_of(&task.key),
     }
 }
 
@@ -274,6 +304,7 @@ pub(super) fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         failures: row.get::<_, History>(12)?.failures(),
         progress: [].into(),
         cancelled: false,
+        key: key_of(row.get_ref(13)?.as_str()?),
         body: row.get_ref(DEAD_COLUMNS)?.as_blob()?.into(),
     })
 }

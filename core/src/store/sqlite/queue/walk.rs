@@ -37,7 +37,7 @@ pub(super) const LINE: Part = tasks(Place::READY, "state = 1 AND turn > ?3", "tu
 pub(super) const DUE: Part = tasks(Place::SCHEDULED, "state = 0 AND due <= ?3", "due");
 pub(super) const LATER: Part = tasks(Place::SCHEDULED, "state = 0 AND due > ?3", "due");
 pub(super) const ENDED: Part = tasks(Place::CLAIMED, "state = 2 AND ends <= ?3", "ends");
-pub(super) const HELD: Part = tasks(Place::CLAIMED, "state = 2 AND ends > ?3", "ends");
+pub(super) const CLAIMED: Part = tasks(Place::CLAIMED, "state = 2 AND ends > ?3", "ends");
 pub(super) const FAILED: Part = dead(Place::FAILED, "expired = 0 AND died > ?3");
 pub(super) const EXPIRED: Part = dead(Place::EXPIRED, "expired = 1 AND died > ?3");
 /// The bound of a part that has none.

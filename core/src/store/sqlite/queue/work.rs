@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use crate::protocol::{Due, Receipt, Version, Waiter};
 use crate::store::sqlite::numbers::{number, stored};
-use crate::store::sqlite::queue::record::Record;
+use crate::store::sqlite::queue::due::{FIRST_DUE, Outlook};
+use crate::store::sqlite::queue::key_book::KeyBook;
+use crate::store::sqlite::queue::limits::Limits;
+use crate::store::sqlite::queue::record::{Record, RowState};
 use crate::store::sqlite::step::Step;
-
-/// When the first scheduled task of the queue ?1 is due.
-pub(super) const FIRST_DUE: &str = "SELECT min(due) FROM task WHERE queue = ?1 AND state = 0";
-/// When the first lease of the queue ?1 ends.
-pub(super) const FIRST_END: &str = "SELECT min(ends) FROM task WHERE queue = ?1 AND state = 2";
 
 /// What a verb works with.
 pub(super) struct Work<'a> {
@@ -19,6 +17,12 @@ pub(super) struct Work<'a> {
     pub(super) key: &'a str,
     pub(super) record: Record,
     before: Record,
+    /// What it lets go and run at most, if it has limits, or had tasks with keys; whether that has changed.
+    pub(super) limits: Option<Limits>,
+    pub(super) limits_changed: bool,
+    pub(super) keys: KeyBook,
+    /// How many claims there were.
+    claims_before: i64,
     /// Wall time in milliseconds.
     pub(super) now_ms: i64,
     /// Whether something became ready for which nobody was woken yet.
@@ -70,11 +74,16 @@ impl<'a> Work<'a> {
             }
         };
         let now_ms = step.wall / 1_000;
+        let limits = if record.limited == 0 { None } else { Some(Limits::find(step.connection, key)?) };
         Ok(Self {
             step,
             key,
             record,
             before,
+            limits,
+            limits_changed: false,
+            keys: KeyBook::default(),
+            claims_before: record.count(RowState::Claimed),
             now_ms,
             ready: false,
             earlier: false,
@@ -89,6 +98,11 @@ impl<'a> Work<'a> {
 
     /// Ends the work: cleans up, chooses whom to wake, and leaves the record.
     pub(super) fn finish(mut self, shared: &mut Shared) -> rusqlite::Result<Vec<Waiter>> {
+        self.write_keys(0)?;
+        self.save_limits()?;
+        let is_limited = self.limits().is_some_and(|limits| limits.max_running.is_some());
+        // Others may run now.
+        self.ready |= is_limited && self.record.count(RowState::Claimed) < self.claims_before;
         self.trim_dead()?;
         self.trim_results()?;
         self.tell_events()?;
@@ -141,17 +155,15 @@ impl<'a> Work<'a> {
     }
 
     /// When the first scheduled task is due.
-    pub(super) fn first_due(&self) -> rusqlite::Result<Option<i64>> {
-        self.first(FIRST_DUE)
+    fn first_due(&self) -> rusqlite::Result<Option<i64>> {
+        self.step.connection.prepare_cached(FIRST_DUE)?.query_row([self.record.id], |row| row.get(0))
     }
 
-    /// When the first lease ends.
-    pub(super) fn first_end(&self) -> rusqlite::Result<Option<i64>> {
-        self.first(FIRST_END)
-    }
-
-    fn first(&self, sql: &str) -> rusqlite::Result<Option<i64>> {
-        self.step.connection.prepare_cached(sql)?.query_row([self.record.id], |row| row.get(0))
+    /// How long until there is something to claim, as far as is known.
+    pub(super) fn next_due(&self) -> rusqlite::Result<Option<Duration>> {
+        let Self { step, record, limits, .. } = self;
+        let limits = limits.as_ref();
+        Outlook { connection: step.connection, record, limits, now: step.now, wall: step.wall }.next_due()
     }
 }
 

@@ -88,6 +88,7 @@ fn one_call_promotes_a_limited_number() {
 fn queue_first(queue: &Queue) -> Vec<ClaimedTask> {
     let record = queue.get("0000").unwrap();
     vec![ClaimedTask {
+        key: None,
         id: record.id,
         body: record.body,
         receipt: record.receipt,

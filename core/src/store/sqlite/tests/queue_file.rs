@@ -236,14 +236,14 @@ fn a_file_of_version_1_is_upgraded_and_keeps_its_locks() {
     let stranger = Stranger::open(&scratch.file());
     stranger.sql(
         "DROP TABLE queue; DROP TABLE task; DROP TABLE dead; DROP TABLE throttle; DROP TABLE idle;
-         DROP TABLE call; DROP TABLE result; DROP TABLE asker; DROP TABLE queue_boot; DROP TRIGGER forget_permits; DROP TRIGGER end_permits;
+         DROP TABLE call; DROP TABLE result; DROP TABLE asker; DROP TABLE queue_boot; DROP TABLE limiter; DROP TABLE limiter_take; DROP TRIGGER forget_permits; DROP TRIGGER end_permits;
          DROP TRIGGER forget_cached; DROP TRIGGER end_cached; DROP TABLE cached;
          DROP TABLE permit; ALTER TABLE waiter DROP COLUMN weight;
          ALTER TABLE waiter DROP COLUMN came; ALTER TABLE waiter DROP COLUMN owner; ALTER TABLE lock DROP COLUMN permits;
          PRAGMA user_version = 1",
     );
     let store = open_file(&scratch.file());
-    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 11);
+    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 13);
     assert_eq!(store.count("SELECT least_version FROM store"), 1, "a library of version 1 may use it");
     assert_eq!(store.try_acquire("l", 2), None);
     store.release("l", 1);

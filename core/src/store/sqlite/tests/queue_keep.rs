@@ -21,6 +21,7 @@ fn settings_are_kept_one_by_one() {
         dead_bytes: 9,
         intake: false,
         events: 0,
+        ..QueueSettings::default()
     };
     assert_eq!(queue.stats().settings, settings);
     queue.configure(Configure { max_len: Some(None), ..Configure::default() });
@@ -244,13 +245,14 @@ fn queues_unused_for_a_week_are_forgotten_unless_they_hold_something() {
         ask(name, QueueVerb::Pop(Pop { max: 1 }));
     }
     queue.store.sql(
-        "INSERT INTO dead SELECT NULL, id, 5, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', x'00', 0, '', '' FROM queue
+        "INSERT INTO dead SELECT NULL, id, 5, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', x'00', 0, '', '', '' FROM queue
            WHERE key = 'Queue:dead';
          UPDATE queue SET dead = 1, dead_size = 1 WHERE key = 'Queue:dead'",
     );
     ask("paused", QueueVerb::Pause(Pause { paused: true }));
     ask("configured", QueueVerb::Configure(Configure { dead_max: Some(1), ..Configure::default() }));
     let schedule = NewSchedule {
+        key: None,
         id: id("s"),
         timing: "T".into(),
         missed: Missed::Last,

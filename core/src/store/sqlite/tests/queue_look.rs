@@ -92,6 +92,7 @@ fn a_record_tells_everything() {
     queue.pass(SECOND);
     let now = queue.now();
     let claimed = TaskRecord {
+        key: None,
         id: id("a"),
         state: TaskState::Claimed,
         body: b"a"[..].into(),

@@ -126,6 +126,7 @@ impl Model {
             due: main.due,
             priority: main.priority,
             remaining: Duration::from_micros(ends - self.now.boot),
+            key: None,
         }
     }
 

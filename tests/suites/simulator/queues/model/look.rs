@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::protocol::{ConsumerReply, QueueReply, QueueStats, TaskRecord, TaskState};
+use stanchion::protocol::{ConsumerReply, Gate, QueueReply, QueueStats, TaskRecord, TaskState};
 
 use super::{Live, Model, Place, Task};
 
@@ -34,6 +34,7 @@ impl Model {
             _ => 0,
         };
         TaskRecord {
+            key: None,
             id: id.clone(),
             state,
             body: task.body.clone(),
@@ -92,8 +93,8 @@ impl Model {
             died: self.counts.died,
             next_due: got.next_due,
             settings: got.settings.clone(),
-            schedules: 0,
-            schedules_late: Duration::ZERO,
+            gate: if self.paused { Gate::Paused } else { Gate::Open },
+            ..QueueStats::default()
         }))
     }
 }

@@ -210,9 +210,11 @@ impl Model {
                 QueueReply::Configure
             }
             QueueVerb::Events(verb) => QueueReply::Events(self.events(*verb)),
-            // Schedules have a fleet of their own.
+            // Schedules have a fleet of their own, and so have keys and limits.
             QueueVerb::Peek(_)
             | QueueVerb::List(_)
+            | QueueVerb::LimitKey(_)
+            | QueueVerb::ListKeys(_)
             | QueueVerb::PutSchedules(_)
             | QueueVerb::ListSchedules(_)
             | QueueVerb::Fire(_)

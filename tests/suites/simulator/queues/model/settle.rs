@@ -54,7 +54,12 @@ impl Model {
         let receipt = live.main.spend(ended_by(verdict));
         let mut dead = false;
         match verdict {
-            Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } if live.main.cancelled => {
+            Verdict::Nack { .. }
+            | Verdict::Bury { .. }
+            | Verdict::PutBack { .. }
+            | Verdict::Throttle { .. }
+                if live.main.cancelled =>
+            {
                 self.end_cancelled(id, live);
             }
             Verdict::Ack | Verdict::AckWith { .. } => {
@@ -90,6 +95,7 @@ impl Model {
                 live.main.failed(self.now.ms(), reason);
                 self.die(id, live, reason, receipt, Cause::Failed);
             }
+            Verdict::Throttle { .. } => unreachable!("keys and limits have a fleet of their own"),
             Verdict::PutBack { delay } => {
                 self.happen(Happened::PutBack, id, &live.main, "");
                 live.main.attempts -= 1;
@@ -161,5 +167,6 @@ fn ended_by(verdict: &Verdict) -> Ended {
         Verdict::Nack { .. } => Ended::Nack,
         Verdict::Bury { .. } => Ended::Bury,
         Verdict::PutBack { .. } => Ended::PutBack,
+        Verdict::Throttle { .. } => unreachable!("keys and limits have a fleet of their own"),
     }
 }

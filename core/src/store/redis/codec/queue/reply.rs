@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use redis::Value;
 
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{
     AttemptFailed, Cancelled, ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, EventRecord,
-    EventsReply, ExtendClaimReply, Happened, ListReply, Outcome, Place, QueueReply, QueueSettings,
-    QueueStats, QueueVerb, Receipt, Removed, RescheduleReply, ResultReply, Settled, Swept, TaskRecord,
-    TaskState, Version,
+    EventsReply, ExtendClaimReply, Happened, ListReply, Outcome, Place, QueueReply, QueueStats, QueueVerb,
+    Receipt, Removed, RescheduleReply, ResultReply, Settled, Swept, TaskRecord, TaskState, Version,
 };
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
@@ -95,6 +94,9 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
             QueueReply::Events(EventsReply::Found { events: items.events()?, last })
         }
         (QueueVerb::Events(_), Code::EventsOff) => QueueReply::Events(EventsReply::Off),
+        (QueueVerb::LimitKey(_), Code::Set) => QueueReply::LimitKey(true),
+        (QueueVerb::LimitKey(_), Code::Full) => QueueReply::LimitKey(false),
+        (QueueVerb::ListKeys(_), Code::KeysFound) => QueueReply::ListKeys(items.keys()?),
         (QueueVerb::PutSchedules(put), code) => {
             QueueReply::PutSchedules(items.put(code, put.schedules.len())?)
         }
@@ -153,7 +155,7 @@ impl<'a> Items<'a> {
     }
 
     /// `None` within if it is -1.
-    fn maybe(&mut self) -> Option<Option<u64>> {
+    pub(super) fn maybe(&mut self) -> Option<Option<u64>> {
         match self.int()? {
             -1 => Some(None),
             number => Some(Some(number.try_into().ok()?)),
@@ -237,6 +239,7 @@ impl<'a> Items<'a> {
             due: task.number(field::DUE)?,
             priority: task.number(field::PRIORITY)?.try_into().ok()?,
             remaining: self.time()?,
+            key: task.key(),
         })
     }
 
@@ -273,6 +276,7 @@ impl<'a> Items<'a> {
             failures: task.history()?,
             progress: task.bytes(field::PROGRESS).into(),
             cancelled: task.number(field::CANCELLED).is_some(),
+            key: task.key(),
         })
     }
 
@@ -321,9 +325,7 @@ impl<'a> Items<'a> {
             acked: self.number()?,
             retried: self.number()?,
             died: self.number()?,
-            settings: QueueSettings::default(),
-            schedules: 0,
-            schedules_late: Duration::ZERO,
+            ..QueueStats::default()
         };
         let settings = &mut stats.settings;
         settings.max_len = self.maybe()?;
@@ -333,6 +335,7 @@ impl<'a> Items<'a> {
         settings.intake = self.maybe()?.map_or(settings.intake, |intake| intake == 1);
         (stats.schedules, stats.schedules_late) = (self.number()?, self.time()?);
         stats.settings.events = self.number()?;
+        self.limits(&mut stats)?;
         Some(stats)
     }
 }
@@ -388,6 +391,11 @@ impl<'a> Fields<'a> {
             Some(Packed::Text(bytes)) => bytes,
             _ => &[],
         }
+    }
+
+    /// The key of a task, if it has one.
+    fn key(&self) -> Option<TaskKey> {
+        Some(self.bytes(field::KEY)).filter(|key| !key.is_empty()).map(TaskKey::stored)
     }
 
     /// When and why the last attempts failed; `None` if it is nothing of the kind.

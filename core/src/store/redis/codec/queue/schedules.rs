@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use crate::base::name::TaskId;
+use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{
     Fire, FireSchedule, Fired, ListSchedules, ListSchedulesReply, Missed, NEVER, NewSchedule, Overlap, Place,
     PutSchedules, PutSchedulesReply, QueueVerb, SLOTS_MAX, ScheduleOutcome, ScheduleRecord,
@@ -39,7 +39,11 @@ pub(super) fn encode_put(command: &mut Cmd, put: &PutSchedules) {
 /// What a slot's task gets, as enqueue_task.lua reads it behind the due.
 fn options(schedule: &NewSchedule) -> String {
     let expires = schedule.expires.map_or(0, |expires: Duration| millis(expires).max(1));
-    format!("{} {} {expires} k0", schedule.priority, schedule.max_attempts)
+    let mut options = format!("{} {} {expires} k0", schedule.priority, schedule.max_attempts);
+    if let Some(key) = &schedule.key {
+        options.extend([" ", key.as_str()]);
+    }
+    options
 }
 
 pub(super) fn encode_list(command: &mut Cmd, list: &ListSchedules) {
@@ -105,7 +109,7 @@ impl Items<'_> {
         let id = TaskId::stored(self.bytes()?);
         let schedule = Fields::read(self.bytes()?)?;
         let options = schedule.text(field::TASK_OPTIONS)?;
-        let mut options = options.split(' ');
+        let mut options = options.splitn(5, ' ');
         Some(ScheduleRecord {
             id,
             version: crate::protocol::Version::new(schedule.number(field::SERIAL)?),
@@ -125,6 +129,8 @@ impl Items<'_> {
             max_attempts: options.next()?.parse().ok()?,
             expires: options.next()?.parse().ok()?,
             size: schedule.number(field::BODY_SIZE)?,
+            // After the policy.
+            key: options.nth(1).map(|key| TaskKey::stored(key.as_bytes())),
         })
     }
 

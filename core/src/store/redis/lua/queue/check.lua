@@ -13,10 +13,21 @@ local function check_dead()
   redis.call('HLEN', KEYS[@GRAVE])
 end
 
+local function check_keys()
+  redis.call('ZCARD', KEYS[@HELD])
+  redis.call('HLEN', KEYS[@KEY_RECORDS])
+  redis.call('ZCARD', KEYS[@KEY_WAITS])
+  redis.call('ZCARD', KEYS[@KEY_LIMITS])
+end
+
 local function check_live()
   redis.call('HLEN', KEYS[@STATE])
   redis.call('HLEN', KEYS[@BODY])
   live = redis.call('ZCARD', KEYS[@SCHEDULED]) + redis.call('ZCARD', KEYS[@READY]) + redis.call('ZCARD', KEYS[@CLAIMED])
+  if limits then
+    live = live + redis.call('ZCARD', KEYS[@HELD])
+    check_keys()
+  end
   if ends_at == 1 or (trim_at ~= 0 and trim_at <= now) then
     check_dead()
   end

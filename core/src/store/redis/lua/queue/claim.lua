@@ -30,6 +30,7 @@ end
 local none = #reply
 local before, waiter = last == number and stored_reply(), ARGV[4]
 if before then
+  -- include give_again.lua
   give_again(before[1], reply)
 elseif last == number then
   -- It was given up: nobody waits for what it says.
@@ -55,7 +56,7 @@ end
 if waiter ~= '' then
   redis.call('ZREM', KEYS[@IDLE], waiter)
 end
-if not before and (earlier or redis.call('ZCARD', KEYS[@READY]) > 0) then
+if not before and is_left() then
   wake(waiter)
 end
 send_hints()

@@ -88,3 +88,12 @@ local function trim_dead()
   end
   trim_at = failed == 0 and expired or expired == 0 and failed or math.min(failed, expired)
 end
+
+-- How long the dead are kept where no task lives: until the youngest is over its age, and a second longer, so that
+-- whoever comes then still counts them; 0 if there are none.
+local function dead_for()
+  local failed = redis.call('ZREVRANGE', KEYS[@DEAD], 0, 0, 'WITHSCORES')
+  local expired = redis.call('ZREVRANGE', KEYS[@EXPIRED], 0, 0, 'WITHSCORES')
+  local youngest = math.max(tonumber(failed[2] or 0), tonumber(expired[2] or 0))
+  return youngest == 0 and 0 or math.max(youngest + (dead_age or @DEAD_AGE) - now, 0) + 1000
+end

@@ -1,7 +1,6 @@
 -- Shared: how tasks die.
 
 -- include succeed.lua
--- include dead.lua
 -- include happen.lua
 
 -- Dead records that are not stored yet: in order, and by receipt.
@@ -31,6 +30,7 @@ local function die(id, reason, receipt, expired)
   if receipt == 0 then
     receipt = next_number()
   end
+  leave_place(id)
   record_death(id, mains[id], reason, receipt, expired)
   succeed(id)
 end
@@ -44,15 +44,6 @@ local function expire(id)
   local before = main[@REASON]
   die(id, before == '' and '@EXPIRED_REASON' or string.format('@EXPIRED_AFTER%s', before), main[@RECEIPT], true)
   return true
-end
-
--- The dead record with this receipt, if there is one.
-local function dead_of(receipt)
-  if dead_now[receipt] then
-    return dead_now[receipt]
-  end
-  local packed_dead = redis.call('HGET', KEYS[@GRAVE], string.format('r%.0f', receipt))
-  return packed_dead and cmsgpack.unpack(packed_dead)
 end
 
 -- Stores the dead records.

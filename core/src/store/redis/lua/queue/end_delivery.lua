@@ -8,6 +8,11 @@ local function end_delivery(id, verdict, delay, reason)
   local main = mains[id]
   local receipt, place = main[@RECEIPT], nil
   main[@SETTLED], main[@VERDICT], main[@RECEIPT] = receipt, verdict, 0
+  if verdict == @THROTTLE then
+    use_keys()
+    throttle(main, delay)
+    verdict, delay = @PUT_BACK, 0
+  end
   if verdict == @ACK then
     acked = acked + 1
     happen(@EVENT_DONE, id, main)

@@ -27,6 +27,10 @@ local ids, count = {}, 0
 for i = 3, #ARGV, 3 do
   count = count + 1
   ids[count] = ARGV[i]
+  local key = ARGV[i + 1] ~= '' and spec_of(ARGV[i + 1]).key
+  if key and key ~= '' then
+    with_keys[#with_keys + 1] = key
+  end
 end
 if max_len and live + count > max_len then
   make_room()

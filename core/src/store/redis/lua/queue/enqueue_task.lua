@@ -4,16 +4,16 @@
 
 -- Options' text -> what it says; most items of a batch have the same.
 local specs = {
-  [''] = { due = now, priority = 0, max_attempts = @INTAKE_MAX_ATTEMPTS, expires = 0, policy = 'k' },
+  [''] = { due = now, priority = 0, max_attempts = @INTAKE_MAX_ATTEMPTS, expires = 0, policy = 'k', key = '' },
 }
 
 -- "i" and in how many ms, or "a" and at what time; priority; max_attempts; ms until it expires or 0; policy: "k"
--- keep, "s" skip, "r" replace, "d" debounce with its max_wait, "t" throttle with its window.
+-- keep, "s" skip, "r" replace, "d" debounce with its max_wait, "t" throttle with its window; perhaps a key.
 local function spec_of(options)
   local spec = specs[options]
   if not spec then
-    local kind, due, priority, max_attempts, expires, policy, span =
-      string.match(options, '^(%a)(%d+) (%d+) (%d+) (%d+) (%a)(%d+)$')
+    local kind, due, priority, max_attempts, expires, policy, span, key =
+      string.match(options, '^(%a)(%d+) (%d+) (%d+) (%d+) (%a)(%d+) ?(.*)$')
     due, expires = tonumber(due), tonumber(expires)
     spec = {
       due = kind == 'i' and now + due or due,
@@ -22,6 +22,7 @@ local function spec_of(options)
       expires = expires > 0 and now + expires or 0,
       policy = policy,
       span = tonumber(span),
+      key = key,
     }
     specs[options] = spec
   end
@@ -38,6 +39,10 @@ local function next_task(id, spec, before)
       task[@FIRST] = before[@FIRST]
     end
     task[@DUE] = math.min(spec.due, task[@FIRST] + spec.span)
+  end
+  if spec.key ~= '' then
+    widen(task)
+    task[@KEY] = spec.key
   end
   happen(@EVENT_ADDED, id, task)
   return task

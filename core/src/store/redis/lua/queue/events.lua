@@ -5,7 +5,7 @@
 -- returns: {@EVENTS_FOUND, number of the last of all, then those after that, packed} | {@EVENTS_OFF}
 
 -- include record.lua
--- include hints.lua
+-- include waiters_with.lua
 
 if not watch then
   return { @EVENTS_OFF }

@@ -5,7 +5,8 @@
 
 -- include record.lua
 -- include widen.lua
--- include happen.lua
+-- include hints.lua
+-- include write_events.lua
 
 local packed = redis.call('HGET', KEYS[@STATE], ARGV[1])
 if not packed then
@@ -31,7 +32,9 @@ if later > ends or ARGV[4] then
     task[@PROGRESS] = ARGV[4]
     redis.call('HSET', KEYS[@STATE], ARGV[1], cmsgpack.pack(task))
     happen(@EVENT_PROGRESS, ARGV[1], task)
-    write_events()
+    if watch then
+      write_events()
+    end
   end
   if later > ends then
     redis.call('ZADD', KEYS[@CLAIMED], later, ARGV[1])

@@ -5,15 +5,23 @@
 
 -- include record.lua
 -- include tell.lua
+-- include held.lua
 
 local id = ARGV[1]
+
+-- Whether one that is due is held by its key.
+local function is_held(task)
+  return task[@KEY] and redis.call('ZSCORE', KEYS[@HELD], held_member(id, task))
+end
+
 local packed_task = redis.call('HGET', KEYS[@STATE], id)
 if packed_task then
   local left = tonumber(redis.call('ZSCORE', KEYS[@CLAIMED], id) or 0) - now
   if left > 0 then
     tell_live(id, @CLAIMED, left)
   else
-    tell_live(id, cmsgpack.unpack(packed_task)[@DUE] <= now and @READY or @SCHEDULED, 0)
+    local task = cmsgpack.unpack(packed_task)
+    tell_live(id, task[@DUE] > now and @SCHEDULED or is_held(task) and @HELD_TASK or @READY, 0)
   end
   return reply
 end

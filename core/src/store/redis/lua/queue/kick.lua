@@ -21,9 +21,9 @@ local function revive(dead)
     expires > now and expires or 0,
     0, dead[@SETTLED], dead[@VERDICT], dead[@REASON], dead[@SIZE], dead[@BODY], 0, 0,
   }
-  if dead[@HISTORY] then
+  if dead[@HISTORY] or dead[@KEY] then
     widen(task)
-    task[@HISTORY] = dead[@HISTORY]
+    task[@HISTORY], task[@KEY] = dead[@HISTORY] or false, dead[@KEY]
   end
   put(id, task)
   happen(@EVENT_ADDED, id, task)

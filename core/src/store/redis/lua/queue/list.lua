@@ -19,6 +19,8 @@ elseif state == @SCHEDULED then
   end
 elseif state == @CLAIMED then
   walk(@PART_CLAIMED, count(@PART_CLAIMED, '-inf', now), redis.call('ZCARD', KEYS[@CLAIMED]) - 1, state)
+elseif state == @HELD_TASK then
+  walk(@PART_HELD, 0, redis.call('ZCARD', KEYS[@HELD]) - 1, state)
 else
   -- What failed first, then what expired.
   walk_back(@PART_FAILED)

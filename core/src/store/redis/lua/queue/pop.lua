@@ -21,17 +21,21 @@ check_live()
 check_dead()
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
 redis.call('PERSIST', KEYS[@STATE])
-promote()
-for _, id in ipairs(take(tonumber(ARGV[1]))) do
+local popped = {}
+
+local function deliver(id)
   local main = mains[id]
   tell(id, @CLAIMED, cmsgpack.pack(main), redis.call('HGET', KEYS[@BODY], main[@BODY]), 0, -1)
   acked = acked + 1
-  happen(@EVENT_DONE, id, main)
   main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @ACK, 0
+  popped[id] = main
   drop_body(main)
   succeed(id)
 end
-write()
+
+for _, id in ipairs(take_all(tonumber(ARGV[1]), deliver)) do
+  happen(@EVENT_DONE, id, popped[id])
+end
 write_deaths()
 keep()
 if earlier or redis.call('ZCARD', KEYS[@READY]) > 0 then

@@ -1,5 +1,5 @@
--- Shared: what time has done: leases that have ended, tasks that became due, entries of the intake. At most
--- @PROMOTE_MAX in all.
+-- Shared: what time has done: leases that have ended, tasks that became due, entries of the intake, at most @PROMOTE_MAX in
+-- all; and keys that may go on.
 
 -- include take_in.lua
 -- include write.lua
@@ -37,6 +37,10 @@ local function promote()
   end
   if #ended + #due < @PROMOTE_MAX then
     take_intake(@PROMOTE_MAX - #ended - #due)
+  end
+  if limits then
+    use_keys()
+    promote_keys()
   end
   write()
 end

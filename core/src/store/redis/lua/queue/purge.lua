@@ -11,6 +11,7 @@
 check_live()
 local count = live + redis.call('ZCARD', KEYS[@DEAD]) + redis.call('ZCARD', KEYS[@EXPIRED]) + intake_size
 check_dead()
+check_keys()
 redis.call('ZCARD', KEYS[@WINDOW])
 redis.call('HLEN', KEYS[@RESULT])
 redis.call('ZCARD', KEYS[@RESULTS])
@@ -23,6 +24,9 @@ redis.call('UNLINK', KEYS[@DEAD])
 redis.call('UNLINK', KEYS[@GRAVE])
 redis.call('UNLINK', KEYS[@WINDOW])
 redis.call('UNLINK', KEYS[@EXPIRED])
+redis.call('UNLINK', KEYS[@HELD])
+redis.call('UNLINK', KEYS[@KEY_RECORDS])
+redis.call('UNLINK', KEYS[@KEY_WAITS])
 redis.call('UNLINK', KEYS[@RESULT])
 redis.call('UNLINK', KEYS[@RESULTS])
 if intake_size > 0 then

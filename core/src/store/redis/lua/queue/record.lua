@@ -2,7 +2,7 @@
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings', 'agenda', 'events')
+local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings', 'agenda', 'events', 'limits')
 local counter, sequence, enqueued, acked, retried, died, dead_size, expired_size = 0, 0, 0, 0, 0, 0, 0, 0
 -- When the record ends, 0 while tasks live, 1 if there is no record; when one of the dead is to go, 0 if there are
 -- none. And whether something happened that may change the first.
@@ -42,6 +42,10 @@ if watch then
   local next = string.format('%.0f-1', watch[@LAST_EVENT])
   has_strangers = #redis.call('XRANGE', KEYS[@EVENTS], next, '+', 'COUNT', 1) > 0
 end
+
+-- What the queue lets go and run at most (LIMIT_FIELDS, 0 where there is no limit); false if it has no limits, and had no
+-- tasks with keys.
+local limits, limits_change = record[5] and cmsgpack.unpack(record[5]), false
 
 -- Versions and receipts: every one is larger than all before.
 local function next_number()

@@ -33,6 +33,7 @@ if main then
   note_end(main)
   happen(@EVENT_REMOVED, id, main)
   drop_body(main)
+  leave_place(id)
   mains[id], stands[touch(id)] = false, false
   write()
 end

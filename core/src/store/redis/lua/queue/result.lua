@@ -8,6 +8,7 @@
 -- include write.lua
 -- include check.lua
 -- include hints.lua
+-- include waiters_with.lua
 
 local id, wanted, waiter = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 check_live()

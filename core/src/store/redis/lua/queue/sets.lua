@@ -12,6 +12,8 @@ local function count(set, low, high)
     return redis.call('ZCOUNT', KEYS[@READY], low, high)
   elseif set == @PART_CLAIMED then
     return redis.call('ZCOUNT', KEYS[@CLAIMED], low, high)
+  elseif set == @PART_HELD then
+    return redis.call('ZCOUNT', KEYS[@HELD], low, high)
   elseif set == @PART_FAILED then
     return redis.call('ZCOUNT', KEYS[@DEAD], low, high)
   end
@@ -28,6 +30,8 @@ local function range(set, first, last)
     return redis.call('ZRANGE', KEYS[@READY], first, last, 'WITHSCORES')
   elseif set == @PART_CLAIMED then
     return redis.call('ZRANGE', KEYS[@CLAIMED], first, last, 'WITHSCORES')
+  elseif set == @PART_HELD then
+    return redis.call('ZRANGE', KEYS[@HELD], first, last, 'WITHSCORES')
   elseif set == @PART_FAILED then
     return redis.call('ZRANGE', KEYS[@DEAD], first, last, 'WITHSCORES')
   end

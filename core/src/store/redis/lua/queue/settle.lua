@@ -2,7 +2,7 @@
 -- keys:    the queue's; RESULT, RESULTS if a verdict has a result
 -- args:    per settlement: id, receipt, verdict: "a" ack, perhaps with ms for which its result is kept, a
 --          space and that, "n" with delay ms, a space and reason: nack, "b" with
---          reason: bury, "p" with delay ms: put_back
+--          reason: bury, "p" with delay ms: put_back, "t" with ms for which its key or the queue is held: throttle
 -- returns: {@OUTCOMES, then per settlement: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD, @STALE or @GONE}
 
 -- include record.lua

@@ -27,6 +27,7 @@ redis.call('PERSIST', KEYS[@STATE])
 local outcomes, tasks, given = {}, {}, {}
 if before then
   outcomes = before[2]
+  -- include give_again.lua
   give_again(before[1], tasks)
 else
   settle_all(6, outcomes)
@@ -62,7 +63,7 @@ end
 if ARGV[4] ~= '' then
   redis.call('ZREM', KEYS[@IDLE], ARGV[4])
 end
-if not before and (earlier or redis.call('ZCARD', KEYS[@READY]) > 0) then
+if not before and is_left() then
   wake(ARGV[4])
 end
 send_hints()

@@ -4,6 +4,15 @@
 -- include results.lua
 -- include write.lua
 
+-- The dead record with this receipt, if there is one.
+local function dead_of(receipt)
+  if dead_now[receipt] then
+    return dead_now[receipt]
+  end
+  local packed_dead = redis.call('HGET', KEYS[@GRAVE], string.format('r%.0f', receipt))
+  return packed_dead and cmsgpack.unpack(packed_dead)
+end
+
 -- Whether this verdict ended a delivery whose task is dead; true if the record goes with it.
 local function settle_dead(dead, verdict, delay, reason)
   if dead[@VERDICT] == @LEASE_END and dead[@SETTLED] == dead[@RECEIPT] then
@@ -15,6 +24,7 @@ local function settle_dead(dead, verdict, delay, reason)
     if delay > 0 then
       keep_result(dead[@ID], dead[@VERSION], delay, reason)
     end
+    -- include dead.lua
     drop_dead(dead)
     return @DONE_LATE
   end
@@ -46,7 +56,7 @@ local function settle(id, receipt, verdict, delay, reason, ends)
 end
 
 -- A verdict with its delay and reason: the letter is that of an ack, perhaps with how long its result is kept and that, of a
--- nack with its delay and reason, of a bury with its reason, or of a put_back with its delay.
+-- nack with its delay and reason, of a bury with its reason, of a put_back with its delay, or of a throttle with its time.
 local function verdict_of(text)
   if text == 'a' then
     return @ACK, 0, ''
@@ -58,6 +68,8 @@ local function verdict_of(text)
   local letter = string.sub(text, 1, 1)
   if letter == 'p' then
     return @PUT_BACK, tonumber(string.sub(text, 2)) or 0, ''
+  elseif letter == 't' then
+    return @THROTTLE, tonumber(string.sub(text, 2)) or 0, ''
   elseif letter == 'b' then
     return @BURY, 0, string.sub(text, 2)
   end
@@ -97,5 +109,8 @@ local function settle_all(first_item, reply)
     reply[length] = settle(id, receipt, verdict, delay, reason, ends[id])
   end
   write()
-  write_results()
+  if result_count > 0 then
+    -- include write_results.lua
+    write_results()
+  end
 end

@@ -1,12 +1,14 @@
 -- Shared: what comes after a task, or in its place.
 
--- include task.lua
+-- include put.lua
 -- include happen.lua
+-- include hints.lua
 
--- Whether `task` stays where `before` stands, which waits: both are due, and of one priority. Somebody who asks
+-- Whether `task` stays where `before` stands, which waits: both are due, of one priority and one key. Somebody who asks
 -- for a task all the time does not keep it from its turn.
 local function stays(before, task)
-  if before[@DUE] <= now and task[@DUE] <= now and before[@PRIORITY] == task[@PRIORITY] then
+  local is_alike = before[@PRIORITY] == task[@PRIORITY] and before[@KEY] == task[@KEY]
+  if is_alike and before[@DUE] <= now and task[@DUE] <= now then
     task[@DUE] = before[@DUE]
     return true
   end
@@ -60,12 +62,15 @@ local function succeed(id, place)
   local main, successor = mains[id], successors[id]
   note_end(main)
   if not successor then
+    leave_place(id)
     mains[id], stands[touch(id)] = false, false
     live = live - 1
     return
   end
   successors[id] = false
-  successor[@SETTLED], successor[@VERDICT], successor[@REPLACES] = main[@SETTLED], main[@VERDICT], nil
+  successor[@SETTLED], successor[@VERDICT] = main[@SETTLED], main[@VERDICT]
+  -- Without a gap before its key.
+  successor[@REPLACES] = successor[@KEY] and 0 or nil
   put(id, successor, place)
 end
 
@@ -98,7 +103,7 @@ local function supplant(id, place)
   hold_back(successor, main[@BACKOFF])
   if place == true then
     place = stays(main, successor)
-  elseif successor[@PRIORITY] ~= main[@PRIORITY] then
+  elseif successor[@PRIORITY] ~= main[@PRIORITY] or successor[@KEY] ~= main[@KEY] then
     place = nil
   end
   drop_body(main)

@@ -6,6 +6,8 @@
 
 -- id -> task; false if there is none.
 local mains, successors = {}, {}
+-- id -> the key under which it is counted; and keys whose records will be asked for. Most queues have none.
+local key_of, with_keys = {}, {}
 -- Name of a body -> what to store; false if it goes. A body is stored once, under the version that its task had then,
 -- and is never moved: whoever has the task's record finds it, dead or alive.
 local bodies, body_names, body_count = {}, {}, 0
@@ -36,6 +38,9 @@ local function fetch(ids)
         mains[id] = task
         if task then
           stood[id] = true
+          if task[@KEY] then
+            key_of[id], with_keys[#with_keys + 1] = task[@KEY], task[@KEY]
+          end
           if task[@HAS_SUCCESSOR] then
             successors[id] = cmsgpack.unpack(redis.call('HGET', KEYS[@STATE], string.format('\1%s', id)))
           end
@@ -83,41 +88,4 @@ local function add_failure(task, at, reason)
     history = { unpack(history, 3) }
   end
   task[@HISTORY] = history
-end
-
--- Makes main pending. A task that is due comes into the line at the end of its priority's; `place` is the
--- sequence of its turn if it comes back to it, and true if it stays where it stands.
-local function put(id, task, place)
-  local before, due = mains[id], task[@DUE]
-  if not before then
-    live = live + 1
-  end
-  mains[id] = task
-  if task[@PROGRESS] then
-    task[@PROGRESS] = false
-  end
-  local number = touch(id)
-  if due <= now then
-    chance = true
-    -- Without a gap before its turn.
-    task[@BACKOFF] = task[@BACKOFF] or 0
-    if place == true then
-      task[@TURN] = before[@TURN]
-      return
-    end
-    if not place then
-      sequence = sequence + 1
-    end
-    task[@TURN] = place or sequence
-    stands[number], scores[number] = @READY, (@PRIORITY_MOST - task[@PRIORITY]) * 2 ^ @TURN_BITS + task[@TURN]
-    return
-  end
-  stands[number], scores[number] = @SCHEDULED, due
-  if not first_due then
-    local first = redis.call('ZRANGE', KEYS[@SCHEDULED], 0, 0, 'WITHSCORES')
-    first_due = tonumber(first[2]) or math.huge
-  end
-  if due < first_due then
-    chance, earlier, first_due = true, true, due
-  end
 end

@@ -2,6 +2,7 @@
 
 -- include tell.lua
 -- include sets.lua
+-- include held.lua
 
 -- How many are told at most, whether with their bodies, what their ids begin with, and the place after which it goes on:
 -- set 0 is the beginning.
@@ -14,6 +15,9 @@ local function tell_one(set, member, score, state)
     return begins_with(member, prefix) and tell_intake(member, score)
   elseif set == @PART_FAILED or set == @PART_EXPIRED then
     return tell_dead(member, prefix)
+  elseif set == @PART_HELD then
+    local id = held_task(member)
+    return begins_with(id, prefix) and tell_live(id, state, 0)
   elseif begins_with(member, prefix) then
     tell_live(member, state, state == @CLAIMED and score - now or 0)
   end

@@ -1,6 +1,6 @@
 -- Shared: stores the tasks that were touched.
 
--- include task.lua
+-- include put.lua
 
 -- id -> what was stored of a delivered one, which a claim tells
 local packed = {}
@@ -90,6 +90,9 @@ local function write_places()
     end
   end
   touched, touched_count, numbers, stands, scores = {}, 0, {}, {}, {}
+  if limits and from_count[@CLAIMED] and limits[@MAX_RUNNING] > 0 then
+    chance = true
+  end
   -- First out, then in: where it was is not always known.
   for i = 1, from_count[@SCHEDULED] or 0, @CHUNK do
     redis.call('ZREM', KEYS[@SCHEDULED], unpack(from[@SCHEDULED], i, math.min(i + @CHUNK_REST, from_count[@SCHEDULED])))
@@ -111,10 +114,14 @@ local function write_places()
   end
 end
 
-local function write()
+-- `wanted`: how many more there should be in line, if keys hold some.
+local function write(wanted)
   if touched_count > 0 then
     write_tasks()
     write_places()
+  end
+  if changed_count > 0 then
+    write_keys(wanted or 0)
   end
   if body_count > 0 then
     write_bodies()

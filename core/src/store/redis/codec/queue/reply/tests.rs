@@ -1,8 +1,9 @@
 use super::*;
 use crate::protocol::{
     Abandon, CallId, Cancel, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, Events, ExtendClaim, Fire,
-    FireSchedule, Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Overlap, Pause,
-    PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, ResultOf, Settle, Settlement, Sweep, Verdict,
+    FireSchedule, Get, LimitKey, List, ListKeys, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate,
+    Overlap, Pause, PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, ResultOf, Settle, Settlement,
+    Sweep, Verdict,
 };
 use crate::store::redis::script::SCRIPTS;
 
@@ -11,6 +12,7 @@ fn verbs() -> Vec<QueueVerb> {
     let id = || TaskId::stored(b"a");
     let call = CallId { client: ClientId(1), slot: 0, number: 1 };
     let task = NewTask {
+        key: None,
         id: id(),
         body: Arc::from(*b"b"),
         due: Due::Now,
@@ -25,6 +27,7 @@ fn verbs() -> Vec<QueueVerb> {
     let claim = Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None, consumer: "1 h l".into() };
     let sweep = Sweep::new(DeadOnes::Oldest, 1);
     let schedule = NewSchedule {
+        key: None,
         id: id(),
         timing: "".into(),
         missed: Missed::Last,
@@ -78,6 +81,8 @@ fn verbs() -> Vec<QueueVerb> {
         QueueVerb::Purge,
         QueueVerb::Configure(Configure::default()),
         QueueVerb::Events(Events { after: None, waiter: None }),
+        QueueVerb::LimitKey(LimitKey { key: TaskKey::stored(b"k"), limits: None }),
+        QueueVerb::ListKeys(ListKeys::Page { from: None, max: 1 }),
         QueueVerb::PutSchedules(PutSchedules { owner: None, schedules: Arc::new([schedule]) }),
         QueueVerb::ListSchedules(ListSchedules::Due { max: 1, until: 0 }),
         QueueVerb::Fire(Fire { schedules: Arc::new([fire]) }),
