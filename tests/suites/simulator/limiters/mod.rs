@@ -88,6 +88,8 @@ struct World<'f> {
     ops: Vec<Vec<Op>>,
     /// Whose each token is.
     tokens: Vec<Caller>,
+    /// Tokens have numbers after this one: the store remembers those that another schedule has ended.
+    first_token: u128,
     /// Those whose give-back has come to the store.
     ended: Vec<Token>,
     ledger: Ledger,
@@ -122,6 +124,7 @@ impl<'f> World<'f> {
             rule,
             ops: (0..count).map(|_| Vec::new()).collect(),
             tokens: Vec::new(),
+            first_token: u128::from(seed) << 32,
             ended: Vec::new(),
             ledger: Ledger::new(rule),
             mutant,
@@ -213,7 +216,7 @@ impl<'f> World<'f> {
             Request::GiveBack(given) => {
                 let mut given = given.clone();
                 if self.mutant == Some(Mutant::GivesBackAnothers) {
-                    given.token = token(self.tokens.len() as u128);
+                    given.token = self.token(self.tokens.len());
                 }
                 let reply = self.stores.perform(client, &Request::GiveBack(given.clone()))?;
                 self.ended.push(given.token.clone());
@@ -232,8 +235,12 @@ impl<'f> World<'f> {
     }
 
     fn caller_of(&self, given: &Token) -> Caller {
-        let place = (0..self.tokens.len()).find(|place| token(*place as u128 + 1) == *given);
+        let place = (0..self.tokens.len()).find(|place| self.token(*place + 1) == *given);
         self.tokens[place.unwrap_or_default()]
+    }
+
+    fn token(&self, number: usize) -> Token {
+        token(self.first_token + number as u128)
     }
 
     /// A user wants something.
@@ -266,7 +273,7 @@ impl<'f> World<'f> {
     fn new_token(&mut self, caller: Caller) -> Token {
         self.tokens.push(caller);
         let number = if self.mutant == Some(Mutant::SharesTokens) { 1 } else { self.tokens.len() };
-        token(number as u128)
+        self.token(number)
     }
 
     /// Does what the machine of a running call asks.
