@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import socket
 import time
 
 import pytest
@@ -10,6 +11,7 @@ import uvloop
 
 import stanchion
 from stanchion import aio
+from stanchion.aio._loop import _driver
 
 MANY = 20_000
 DEADLINE = 60
@@ -110,3 +112,25 @@ def test_a_loop_that_was_closed_leaves_nothing(new_loop, redis_url):
         while descriptors() > before + 10 or len(client.lock(name).waiters()) > 1:
             assert time.monotonic() < deadline, (before, descriptors(), client.lock(name).waiters())
             time.sleep(0.01)
+
+
+def test_a_socket_that_is_closed_in_the_turn_that_opened_it_is_not_watched(new_loop):
+    """As a server that is gone makes of each attempt to connect: its file is closed before the loop hears of it."""
+
+    async def run():
+        driver = _driver(asyncio.get_running_loop())
+        ours, theirs = socket.socketpair()
+        file = ours.detach()
+        os.close(file)
+        driver._fulfil([("watch", 901, file), ("watch_writes", 901, 1), ("unwatch", 901, 0)])
+        assert 901 not in driver._files
+        # One that was watched before, and whose file is another one's now.
+        file = theirs.fileno()
+        driver._fulfil([("watch", 902, file)])
+        theirs.close()
+        driver._fulfil([("watch_writes", 902, 1), ("unwatch", 902, 0)])
+        assert 902 not in driver._files
+
+    loop = new_loop()
+    loop.run_until_complete(run())
+    loop.close()

@@ -63,8 +63,11 @@ class _Driver:
         self._fulfil(wishes)
 
     def _fulfil(self, wishes: list[tuple[str, int, int]]) -> None:
-        for what, number, value in wishes:
-            getattr(self, "_" + what)(number, value)
+        # A socket that was closed in the same turn cannot be watched any more, and its file may be another one's by now.
+        closed = {number: place for place, (what, number, _) in enumerate(wishes) if what == "unwatch"}
+        for place, (what, number, value) in enumerate(wishes):
+            if place >= closed.get(number, 0):
+                getattr(self, "_" + what)(number, value)
 
     def _watch(self, number: int, file: int) -> None:
         self._files[number] = file
@@ -77,8 +80,8 @@ class _Driver:
             self._loop().remove_writer(self._files[number])
 
     def _unwatch(self, number: int, _: int) -> None:
-        file, loop = self._files.pop(number), self._loop()
-        if loop is not None and not loop.is_closed():
+        file, loop = self._files.pop(number, None), self._loop()
+        if file is not None and loop is not None and not loop.is_closed():
             loop.remove_reader(file)
             loop.remove_writer(file)
 
