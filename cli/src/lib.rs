@@ -11,6 +11,7 @@ mod doctor;
 mod enqueue;
 mod exit;
 mod failure;
+mod flows;
 mod limit;
 mod lines;
 mod locks;
@@ -59,6 +60,7 @@ fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failur
         Verb::Enqueue(order) => enqueue::enqueue(order, globals, report),
         Verb::Work(order) => work::work(order, globals, report),
         Verb::Queues(verb) => queues::perform(verb, globals, report),
+        Verb::Flows(verb) => flows::perform(verb, globals, report),
         Verb::Schedules(verb) => schedules::perform(verb, globals, report),
         Verb::Metrics { queues } => metrics::metrics(queues, globals, report),
         Verb::Doctor => doctor::doctor(globals, report),

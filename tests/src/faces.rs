@@ -81,6 +81,7 @@ macro_rules! plain {
 }
 
 mod cached;
+mod flow;
 mod limiter;
 mod queue;
 

@@ -1,5 +1,6 @@
 //! The arguments, as the help shows them.
 
+mod flows;
 mod limit;
 mod queue;
 mod schedules;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use flows::FlowsVerb;
 pub use limit::{LimitKindWord, LimitOrder};
 pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, EventsOrder, KeyOrder, QueuesVerb, WorkOrder};
 pub use schedules::{OverlapWord, ScheduleOrder, SchedulesVerb};
@@ -141,6 +143,9 @@ pub enum Verb {
     /// Make tasks at set times: cron for a queue
     #[command(subcommand)]
     Schedules(SchedulesVerb),
+    /// Look at flows, tasks of which some wait for others, and cancel or retry them
+    #[command(subcommand)]
+    Flows(FlowsVerb),
     /// Print what the store knows as Prometheus text: for node_exporter's textfile collector, or cron
     ///
     /// Of each QUEUE (default: all) how many tasks it has in each state, how late the next one is, and what

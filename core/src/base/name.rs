@@ -200,6 +200,11 @@ impl QueueName {
     pub fn key(&self) -> &str {
         &self.key
     }
+
+    /// The queue of this name that has the same prefix. The name has been checked before it was stored.
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        Self { key: format!("{}{name}", &self.key[..self.prefix]).into(), prefix: self.prefix }
+    }
 }
 
 impl fmt::Debug for QueueName {

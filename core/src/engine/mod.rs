@@ -13,6 +13,7 @@ pub mod ask;
 pub mod call;
 pub mod claim;
 pub mod events;
+pub(crate) mod flow;
 pub mod lease;
 pub mod leased;
 pub mod loss;

@@ -143,6 +143,28 @@ pub const WEIGHT_MOST: u32 = 100;
 pub const SLOTS_MAX: usize = 64;
 /// Schedules that one owner has at most: one script puts them.
 pub const OWNED_MAX: usize = 1_000;
+/// Nodes that one request about a flow brings, tells or moves at most, and messages that one answer tells.
+pub const NODES_BATCH: usize = 1_000;
+/// Nodes of a flow at most.
+pub const NODES_MAX: usize = 10_000;
+/// Bytes of the bodies of a flow's nodes at most.
+pub const FLOW_BYTES: usize = 64 << 20;
+/// Bytes of the results of a flow's nodes that are kept at most.
+pub const FLOW_RESULTS: usize = 64 << 20;
+/// How long a flow is kept after its end.
+pub const FLOW_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Flows of a queue that have ended and are kept at most.
+pub const FLOWS_ENDED_MAX: usize = 1_000;
+/// How long the parts of a flow may take until it begins; then its id is free again.
+pub const FLOW_DRAFT: Duration = Duration::from_secs(3600);
+/// While a claim finds tasks it tells of the outbox only after so many messages,
+pub const OUTBOX_MANY: usize = 64;
+/// or so long after the last step: the steps of short tasks come many at once.
+pub const OUTBOX_PAUSE: Duration = Duration::from_millis(100);
+/// How often a flow of a queue is looked after, one after the other.
+pub const WALK_EVERY: Duration = Duration::from_secs(1);
+/// How often at most the same one is, if there are few.
+pub const WALK_AGAIN: Duration = Duration::from_secs(60);
 /// Bytes of bodies that one transaction of SQLite moves, writes anew with their rows, or drops, but always one body.
 pub const MAX_MOVED_BYTES: i64 = 8 << 20;
 /// The reason of a task whose last delivery ended without a verdict: its worker did not renew the lease.

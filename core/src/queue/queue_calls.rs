@@ -61,7 +61,7 @@ impl QueueCalls {
         let queue = self.checked()?;
         let live = Arc::clone(self.session.live()?);
         let machine = live.call(Request::Queue(QueueRequest { queue, verb }));
-        Ok(Ask { live, machine, enqueue: None, read: Box::new(read) })
+        Ok(Ask::new(live, machine, read))
     }
 
     /// The parts of a batch that are sent one after the other. Everything is checked before the first.
@@ -346,6 +346,14 @@ pub(crate) struct Ask<T> {
 }
 
 impl<T> Ask<T> {
+    pub(crate) fn new(
+        live: Arc<Live>,
+        machine: CallMachine,
+        read: impl FnOnce(QueueReply) -> Option<T> + Send + 'static,
+    ) -> Self {
+        Self { live, machine, enqueue: None, read: Box::new(read) }
+    }
+
     /// Never sent again once it may have been carried out.
     pub(crate) fn once(mut self) -> Self {
         self.machine = self.machine.once();

@@ -179,6 +179,25 @@ impl Task {
         self.checked().map(drop)
     }
 
+    /// Its id, if it was given one.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// With an id: a random one, if it was given none. If there is no random source it stays without, which is found when it is
+    /// checked.
+    pub(crate) fn named(mut self) -> Self {
+        if self.id.is_none() {
+            self.id = random_id().ok();
+        }
+        self
+    }
+
+    /// Whether it says what to do if its id is there.
+    pub(crate) fn has_duplicate_policy(&self) -> bool {
+        self.on_duplicate != OnDuplicate::Keep
+    }
+
     /// Checks everything. No I/O.
     pub(crate) fn checked(&self) -> Result<NewTask, Error> {
         let id = match &self.id {
@@ -222,6 +241,7 @@ impl Task {
                 .map(TaskKey::parse)
                 .transpose()
                 .map_err(|error| wrong(error.to_string()))?,
+            node: None,
         })
     }
 }

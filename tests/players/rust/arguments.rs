@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use stanchion::{
-    Backoff, CachedOptions, ClaimOptions, KeyLimits, Limit, LockOptions, Missed, OnDuplicate, Overlap,
-    QueueConfig, Rate, Retry, Schedule, Task,
+    Backoff, CachedOptions, ClaimOptions, Flow, KeyLimits, Limit, LockOptions, Missed, Node, OnDuplicate,
+    Overlap, QueueConfig, Rate, Retry, Schedule, Task,
 };
 
 use crate::Refusal;
@@ -127,6 +127,33 @@ impl Arguments {
             _ => return Err(Refusal::Cannot("the kinds are constructors")),
         };
         Ok(if self.0.contains_key("burst") { limit.burst(self.number("burst")?) } else { limit })
+    }
+
+    pub(crate) fn flow(&self) -> Result<Flow, Refusal> {
+        self.objects("nodes")?.iter().try_fold(Flow::new(self.text("id")?), |flow, told| {
+            let node = told.node()?;
+            Ok(match told.get("after_all", text)? {
+                None => flow.node(node),
+                Some("then") => flow.then(node),
+                Some("failed") => flow.failed(node),
+                Some("finally") => flow.finally(node),
+                Some(_) => return Err(Refusal::Cannot("the kinds of nodes are methods")),
+            })
+        })
+    }
+
+    pub(crate) fn node(&self) -> Result<Node, Refusal> {
+        let names = |name| -> Result<Vec<&str>, Refusal> {
+            self.get(name, list)?.map_or(Ok(Vec::new()), |names| names.iter().map(text).collect())
+        };
+        let mut node = Node::new(self.task()?);
+        node = names("after")?.into_iter().fold(node, Node::after);
+        node = names("after_end")?.into_iter().fold(node, Node::after_end);
+        node = names("after_failure")?.into_iter().fold(node, Node::after_failure);
+        Ok(match self.get("queue", text)? {
+            Some(queue) => node.queue(queue),
+            None => node,
+        })
     }
 
     pub(crate) fn cached_options(&self) -> Result<CachedOptions, Refusal> {

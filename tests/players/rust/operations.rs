@@ -223,11 +223,29 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         let page = actor.queue(request)?.list_keys(request.page()?, request.size("max", 100)?)?;
         Ok(json!({ "items": page.keys.iter().map(shown::key).collect::<Value>(), "next": page.next }))
     }),
+    ("queue.enqueue_flow", |actor, request| Ok(json!(actor.queue(request)?.enqueue_flow(request.flow()?)?))),
+    ("queue.add_to_flow", |actor, request| {
+        let nodes = request.objects("nodes")?.iter().map(Arguments::node).collect::<Result<_, _>>()?;
+        Ok(json!(actor.queue(request)?.add_to_flow(request.text("id")?, nodes)?))
+    }),
+    ("queue.get_flow", |actor, request| {
+        let flow = actor.queue(request)?.get_flow(request.text("id")?)?;
+        Ok(flow.as_ref().map_or(Value::Null, shown::flow))
+    }),
+    ("queue.list_flows", |actor, request| {
+        let page = actor.queue(request)?.list_flows(request.page()?, request.size("max", 100)?)?;
+        Ok(json!({ "items": page.flows.iter().map(shown::flow).collect::<Value>(), "next": page.next }))
+    }),
+    ("queue.cancel_flow", |actor, request| {
+        Ok(json!(actor.queue(request)?.cancel_flow(request.text("id")?)?))
+    }),
+    ("queue.retry_flow", |actor, request| Ok(json!(actor.queue(request)?.retry_flow(request.text("id")?)?))),
     ("schedule.preview", |_, request| {
         let after = request.moment("after_ms")?.ok_or(Refusal::Cannot("an argument is missing"))?;
         let times = request.schedule()?.preview(after, request.size("count", 1)?)?;
         Ok(times.into_iter().map(shown::moment).collect())
     }),
+    ("claim.inputs", |actor, request| Ok(actor.claim(request)?.inputs()?.iter().map(shown::input).collect())),
     ("claim.look", |actor, request| Ok(shown::look_at_claim(actor.claim(request)?))),
     ("claim.ack", |actor, request| {
         let claim = actor.claim(request)?;

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use stanchion::{
-    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, EventPage, Headers, Holder, KeyInfo, KeyLimits,
-    LossReason, Missed, Overlap, QueueStats, Rate, Removed, Rescheduled, ScheduleInfo, Synced, Taken,
-    TaskEvent, TaskFailure, TaskInfo, TaskResult, Waiter, WorkerReport,
+    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, EventPage, FlowInfo, FlowInput, Headers,
+    Holder, KeyInfo, KeyLimits, LossReason, Missed, NodeInfo, Overlap, QueueStats, Rate, Removed,
+    Rescheduled, ScheduleInfo, Synced, Taken, TaskEvent, TaskFailure, TaskInfo, TaskResult, Waiter,
+    WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -55,12 +56,35 @@ pub(crate) fn waiter(waiter: &Waiter) -> Value {
 }
 
 pub(crate) fn claim(claim: &AnyClaim) -> Value {
-    json!({
+    let mut shown = json!({
         "id": claim.id(), "queue": claim.queue(), "payload": hex(claim.payload()),
         "headers": headers(claim.headers()), "kind": claim.kind(), "attempt": claim.attempt(), "max_attempts": claim.max_attempts(),
         "receipt": claim.receipt().get(), "version": claim.version().get(), "priority": claim.priority(), "key": claim.key(),
         "due_ms": wall(claim.due()),
+    });
+    if let Some(flow) = claim.flow() {
+        shown["flow"] = json!(flow);
+    }
+    shown
+}
+
+pub(crate) fn flow(flow: &FlowInfo) -> Value {
+    let counts: Map<String, Value> =
+        flow.counts.iter().map(|(state, count)| (state.name().to_owned(), json!(count))).collect();
+    let node = |node: &NodeInfo| {
+        json!({
+            "name": node.name, "state": node.state.name(), "queue": node.queue, "after": node.after,
+            "after_end": node.after_end, "after_failure": node.after_failure, "after_all": node.after_all,
+        })
+    };
+    json!({
+        "id": flow.id, "state": flow.state.name(), "created_ms": wall(flow.created), "ended_ms": flow.ended.map(wall),
+        "counts": counts, "nodes": flow.nodes.iter().map(node).collect::<Value>(),
     })
+}
+
+pub(crate) fn input(input: &FlowInput) -> Value {
+    json!({ "node": input.node, "state": input.state.name(), "result": input.result.as_deref().map(hex) })
 }
 
 pub(crate) fn look_at_claim(of: &AnyClaim) -> Value {

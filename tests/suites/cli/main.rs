@@ -6,6 +6,7 @@ mod doctor;
 mod enqueue;
 mod errors;
 mod events;
+mod flows;
 mod harness;
 mod limit;
 mod locks;

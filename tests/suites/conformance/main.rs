@@ -13,6 +13,7 @@ mod cached;
 mod cancel;
 mod close;
 mod extend;
+mod flows;
 mod hold;
 mod holder;
 mod limiter;

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stanchion::{
-    Backoff, ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Retry,
-    Schedule, Task, TaskState,
+    Backoff, ClaimOptions, Client, DeadTasks, Error, ErrorKind, Flow, ListOptions, OnDuplicate, QueueConfig,
+    Retry, Schedule, Task, TaskState,
 };
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::stores::{Bench, Kind};
@@ -73,8 +73,17 @@ fn assert_invalid<T>(result: Result<T, Error>, what: &str) {
     assert!(error.to_string().len() < 700, "{what}: what is long is not repeated in full");
 }
 
-/// These are about a claim, and so about a queue with a good name.
-const OF_CLAIMS: [&str; 3] = ["settle", "extend_claim", "abandon"];
+/// These are about a claim, or follow another request, and so about a queue with a good name.
+const OF_OTHERS: [&str; 8] = [
+    "settle",
+    "extend_claim",
+    "abandon",
+    "read_outbox",
+    "step_flows",
+    "post_messages",
+    "read_nodes",
+    "lost_nodes",
+];
 
 /// All other verbs of a queue, in every form.
 fn calls(queue: &AnyQueue) -> Vec<(&'static str, Result<(), Error>)> {
@@ -111,8 +120,14 @@ fn calls(queue: &AnyQueue) -> Vec<(&'static str, Result<(), Error>)> {
         ("pause_schedule", queue.pause_schedule("a").map(drop)),
         ("pause_schedule", queue.resume_schedule("a").map(drop)),
         ("remove_schedule", queue.remove_schedule("a").map(drop)),
+        ("put_flow", queue.enqueue_flow(Flow::new("a")).map(drop)),
+        ("get_flow", queue.get_flow("a").map(drop)),
+        ("get_flow", queue.add_to_flow("a", Vec::new()).map(drop)),
+        ("get_flow", queue.cancel_flow("a").map(drop)),
+        ("get_flow", queue.retry_flow("a").map(drop)),
+        ("list_flows", queue.list_flows(None, 1).map(drop)),
     ];
-    verbs::assert_listed(verbs::of_queues(), calls.iter().map(|(verb, _)| *verb).chain(OF_CLAIMS));
+    verbs::assert_listed(verbs::of_queues(), calls.iter().map(|(verb, _)| *verb).chain(OF_OTHERS));
     calls
 }
 

@@ -32,7 +32,7 @@ const FIELDS: [&str; 17] = [
     "unpack_one",
 ];
 /// What enqueue_task.lua makes of a task's options.
-const OPTIONS: [&str; 7] = ["due", "priority", "max_attempts", "expires", "policy", "span", "key"];
+const OPTIONS: [&str; 8] = ["due", "priority", "max_attempts", "expires", "policy", "span", "key", "node"];
 /// The others are the queue's. Those all get the same keys, and may have a list of arguments at the end.
 const LOCK_VERBS: [&str; 22] = [
     "acquire",
@@ -63,8 +63,8 @@ const LIMITER_VERBS: [&str; 6] =
     ["gcra_take", "gcra_give_back", "fixed_take", "fixed_give_back", "sliding_take", "sliding_give_back"];
 /// Those that are about several locks: their keys are those of each lock, one after the other.
 const OF_SEVERAL: [&str; 1] = ["acquire_all"];
-/// The keys of a queue, with that of a call.
-const QUEUE_KEYS: usize = 20;
+/// The keys of a queue, with those of its results and of its flows.
+const QUEUE_KEYS: usize = 22;
 
 /// What is wrong with a script; empty if nothing is.
 pub fn check(verb: &str, text: &str) -> Vec<String> {
@@ -301,11 +301,13 @@ fn check_codes(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
 fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     let allowed = match verb.strip_prefix("permits_").unwrap_or(verb) {
         "acquire" | "acquire_all" | "resume" | "downgrade" | "upgrade" | "store_value" | "enqueue"
-        | "kick" | "gcra_take" | "fixed_take" | "sliding_take" => Some(Write::Adding),
+        | "kick" | "gcra_take" | "fixed_take" | "sliding_take" | "put_flow" | "post_messages" => {
+            Some(Write::Adding)
+        }
         "release" | "leave" | "extend" | "break_lease" | "invalidate" | "claim" | "settle"
         | "settle_and_claim" | "extend_claim" | "abandon" | "pop" | "remove" | "remove_dead"
         | "reschedule" | "purge" | "cancel" | "result" | "events" | "gcra_give_back" | "fixed_give_back"
-        | "sliding_give_back" => Some(Write::Removing),
+        | "sliding_give_back" | "read_outbox" | "step_flows" => Some(Write::Removing),
         _ => None,
     };
     // They set what is asked for, and take away what is not; or take the lock, and take out of the line who gets
@@ -343,7 +345,7 @@ fn positions<'a>(words: &'a [Word], name: &'a str) -> impl Iterator<Item = usize
 
 #[test]
 fn every_script_keeps_every_rule() {
-    assert_eq!(SCRIPTS.all().len(), 57);
+    assert_eq!(SCRIPTS.all().len(), 65);
     for (verb, script) in SCRIPTS.all() {
         let wrong = check(verb, &script.text);
         assert!(wrong.is_empty(), "{verb}: {wrong:#?}");

@@ -10,11 +10,13 @@ use crate::lexer::words;
 use crate::rules::{has_own_keys, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 60] = [
+const SHARED: [&str; 72] = [
     "absence",
     "cached_waiters",
     "call",
+    "cancel_task",
     "check",
+    "check_flows",
     "claim_tasks",
     "count_runs",
     "dead",
@@ -25,6 +27,8 @@ const SHARED: [&str; 60] = [
     "end_take",
     "end_token",
     "enqueue_task",
+    "flows",
+    "flows_due",
     "foreign",
     "gate",
     "give_again",
@@ -39,7 +43,9 @@ const SHARED: [&str; 60] = [
     "limits",
     "line",
     "live_waiters",
+    "next_walk",
     "order",
+    "outbox",
     "permits_absence",
     "permits_end",
     "permits_offer",
@@ -55,13 +61,17 @@ const SHARED: [&str; 60] = [
     "sets",
     "settings",
     "settle_tasks",
+    "spec",
+    "step_nodes",
     "succeed",
     "sweep",
     "take",
     "take_in",
+    "take_messages",
     "task",
     "tell",
     "throttle",
+    "trim_flows",
     "turn",
     "use_keys",
     "waiters_with",
@@ -70,6 +80,8 @@ const SHARED: [&str; 60] = [
     "widen",
     "write",
     "write_events",
+    "write_messages",
+    "write_outbox",
     "write_results",
 ];
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use stanchion::store::redis::code::{LIMIT_FIELDS, SCHEDULE_FIELDS, TASK_FIELDS, field};
+use stanchion::store::redis::code::{
+    FLOW_FIELDS, LIMIT_FIELDS, NODE_FIELDS, OUTBOX_FIELDS, SCHEDULE_FIELDS, TASK_FIELDS, field,
+};
 use stanchion::store::redis::packed::{Packed, unpack};
 
 /// The fields of the record's counts.
@@ -26,6 +28,8 @@ const AGENDA: [&str; 2] = ["first_due", "count"];
 const EVENTS: [&str; 2] = ["events_kept", "last_event"];
 /// The fields of what is known of a key; behind them stand the priorities of its tasks that are in line.
 const KEY: [&str; 8] = ["running", "held", "tat", "until", "waiting", "in_line", "and", "and_then"];
+/// The fields of a message of the outbox.
+const MESSAGE: [&str; 4] = ["event", "mark", "retries", "result_size"];
 /// How many fields every task has.
 const TASK: usize = 13;
 
@@ -43,6 +47,14 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "agenda") => AGENDA.map(str::to_owned).to_vec(),
         ("q:queue", "events") => EVENTS.map(str::to_owned).to_vec(),
         ("q:queue", "limits") => LIMIT_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect(),
+        ("q:queue", "flows") => OUTBOX_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect(),
+        ("q:flows", field) if !field.starts_with(['+', '=', '\u{3}', '\u{4}']) => {
+            FLOW_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect()
+        }
+        ("q:flow-nodes", field) if field.contains('+') => {
+            NODE_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect()
+        }
+        ("q:state", field) if field.starts_with('=') => MESSAGE.map(str::to_owned).to_vec(),
         ("q:keys", _) => KEY.map(str::to_owned).to_vec(),
         ("q:result", id) if !id.is_empty() => ["version", "result"].map(str::to_owned).to_vec(),
         ("q:schedules", field) if !field.starts_with(['+', '=']) => {
@@ -58,6 +70,7 @@ fn names(key: &str, field: &str) -> Vec<String> {
             "progress",
             "asked",
             "key",
+            "node",
         ]),
         ("q:state", _) => task(&[
             "backoff",
@@ -69,9 +82,10 @@ fn names(key: &str, field: &str) -> Vec<String> {
             "progress",
             "asked",
             "key",
+            "node",
         ]),
         ("q:grave", field) if field.starts_with('r') => {
-            let rest = ["history", "cancelled", "progress", "asked", "key"];
+            let rest = ["history", "cancelled", "progress", "asked", "key", "node"];
             task(&[&["died_at", "id", "consumer", "nameless"][..], &rest].concat())
         }
         _ => Vec::new(),
@@ -123,6 +137,8 @@ pub fn text<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let is_said = |(name, value): &(&str, &str)| match *name {
         name if SETTINGS.contains(&name) => *value != "no",
         name if KEY[5..].contains(&name) => true,
+        // No result is another thing than an empty one.
+        "result_size" => !["", "no"].contains(value),
         _ => !["", "0", "no"].contains(value),
     };
     for (name, value) in fields.filter(is_said) {
@@ -159,6 +175,7 @@ pub fn packed(key: &str, field: &str, text: &str) -> Vec<u8> {
     };
     let said = || names.iter().rposition(|name| !value_of(name).is_empty()).map_or(0, |last| last + 1);
     let count = match key {
+        "q:state" if field.starts_with('=') => names.len(),
         "q:state" if field.starts_with('+') => said().max(TASK + 2),
         "q:state" => TASK.max(said()),
         // The priorities of those in line are zero, too.
@@ -229,8 +246,15 @@ fn elements(text: &str) -> usize {
 }
 
 /// Fields that are texts also if they are empty.
-const TEXTS: [&str; 11] = [
+const TEXTS: [&str; 18] = [
     "key",
+    "node",
+    "mark",
+    "flow_token",
+    "flow_summary",
+    "node_name",
+    "node_queue",
+    "node_options",
     "reason",
     "id",
     "consumer",
@@ -245,8 +269,18 @@ const TEXTS: [&str; 11] = [
 
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
     let is_text = TEXTS.contains(&name) || (name == "body" && !value.is_empty());
-    let is_flag = ["nameless", "has_successor", "history", "cancelled", "progress", "asked", "key_sweep"]
-        .contains(&name)
+    let is_flag = [
+        "nameless",
+        "has_successor",
+        "history",
+        "cancelled",
+        "progress",
+        "asked",
+        "key",
+        "key_sweep",
+        "result_size",
+    ]
+    .contains(&name)
         || SETTINGS.contains(&name);
     match value.parse::<u64>() {
         Ok(number) if !is_text => {
@@ -284,6 +318,12 @@ fn what_is_packed_reads_the_same() {
         ("q:state", "b", "version 1, due 1700000000000, key k"),
         ("q:state", "+b", "version 1, replaces 1, key k"),
         ("q:body", "a", "version 1"),
+        ("q:state", "c", "version 1, node 3 f"),
+        ("q:state", "=60", "event 2, mark 3 f, result_size 7"),
+        ("q:queue", "flows", "first_message 60, last_message 61, live_flows 1"),
+        ("q:flows", "f", "flow_version 30, flow_token 7, flow_created 5, node_count 2, flow_summary s"),
+        ("q:flows", "+f", "g"),
+        ("q:flow-nodes", "f+0", "node_name a, node_options i0 0 20 0 k0, node_size 1"),
     ];
     for (key, field, text) in rows {
         assert_eq!(readable(key, field, &packed(key, field, text)), text);

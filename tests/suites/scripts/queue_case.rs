@@ -15,6 +15,8 @@ use stanchion::protocol::{
     Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
 };
 
+use crate::flow_case;
+
 /// The lease of the claims here.
 pub const LEASE: u64 = 30_000;
 
@@ -59,6 +61,7 @@ pub fn plain(id: &str) -> NewTask {
         expires: None,
         on_duplicate: OnDuplicate::Keep,
         key: None,
+        node: None,
     }
 }
 
@@ -242,7 +245,7 @@ pub fn place(text: &str) -> Place {
     Place { part: parts[0].parse().unwrap(), score: parts[1].into(), member: parts[2].as_bytes().into() }
 }
 
-fn told(place: Option<&Place>) -> String {
+pub fn told(place: Option<&Place>) -> String {
     let text = |place: &Place| {
         format!(" | next {}/{}/{}", place.part, place.score, String::from_utf8_lossy(&place.member))
     };
@@ -388,10 +391,11 @@ pub fn describe(reply: &QueueReply) -> String {
             }
         }
         QueueReply::Superseded => "superseded".into(),
+        reply => flow_case::describe(reply),
     }
 }
 
-fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+pub fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
     items.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
@@ -426,6 +430,7 @@ fn claim_reply(reply: &ClaimReply) -> String {
         }
         ClaimReply::Paused { rank } => format!("paused rank {rank}"),
         ClaimReply::SchedulesDue(reply) => format!("schedules due; {}", claim_reply(reply)),
+        ClaimReply::FlowsDue(reply) => format!("flows due; {}", claim_reply(reply)),
     }
 }
 
@@ -437,15 +442,26 @@ fn schedule(record: &ScheduleRecord) -> String {
 }
 
 fn claimed(task: &ClaimedTask) -> String {
-    let ClaimedTask { id, body, receipt, attempt, max_attempts, version, due, priority, remaining, key } =
-        task;
+    let ClaimedTask {
+        id,
+        body,
+        receipt,
+        attempt,
+        max_attempts,
+        version,
+        due,
+        priority,
+        remaining,
+        key,
+        node,
+    } = task;
     format!(
         "{} {} receipt {receipt} attempt {attempt}/{max_attempts} version {version} due {due} priority {priority} left {}{}",
         id.as_str(),
         String::from_utf8_lossy(body),
         remaining.as_millis(),
         of_key(key.as_ref()),
-    )
+    ) + &node.as_ref().map_or_else(String::new, |node| format!(" node {}", flow_case::mark(node)))
 }
 
 fn of_key(key: Option<&TaskKey>) -> String {

@@ -1,13 +1,18 @@
 //! Every script of the queue with memory full, without rights, and on keys of another type.
 
-use stanchion::internals::task_key;
+use stanchion::internals::{task_id, task_key};
 use stanchion::protocol::{
-    Configure, DeadOnes, Due, FailureKind, ListKeys, Pause, QueueVerb, Sweep, TaskState, Verdict,
+    Configure, DeadOnes, Due, FailureKind, FlowStep, ListKeys, NodeEvent, Pause, PutFlow, QueueVerb, Sweep,
+    TaskState, Verdict,
 };
 use stanchion::{ACL_RULE, ErrorKind};
 use stanchion_tests::{RedisServer, verbs};
 
 use crate::case::{Bench, describe, store};
+use crate::flow_case::{
+    add_nodes, get_flow, list_flows, lost_nodes, message, node, node_of, post, put_flow, put_part,
+    read_nodes, read_outbox, step, step_of,
+};
 use crate::memory_full;
 use crate::queue_case::{
     LEASE, Tweak, abandon, ack, ack_with, bury, cancel, claim, claim_or_wait, due_schedules, enqueue, events,
@@ -87,7 +92,31 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("fire", fire([fire_of("cron", 30, &[("cron@5", 5)])])),
         ("pause_schedule", pause_schedule("cron", true)),
         ("remove_schedule", remove_schedule("cron")),
+        ("put_flow", flow_of("new", put_flow(7, [node("a")]))),
+        ("put_flow in parts", flow_of("new", put_part(7, 0, false, [node("a")]))),
+        ("put_flow of a draft that was given up", flow_of("draft", put_flow(8, [node("a")]))),
+        ("put_flow more nodes", add_nodes(8, 2, 30)),
+        ("read_outbox", read_outbox(9)),
+        ("step_flows", step(60, 61, [FlowStep { puts: vec![0], cancels: vec![1], ..step_of(30) }])),
+        ("step_flows to the end", step(60, 61, [FlowStep { ended: true, goes_on: true, ..step_of(30) }])),
+        ("post_messages", post(None, [message(1, NodeEvent::Cancel, None)])),
+        ("post_messages of a queue", post(Some("mails"), [message(80, NodeEvent::Done, Some("r"))])),
+        ("get_flow", get_flow("f")),
+        ("list_flows", list_flows(Some("16/5/f"), 9)),
+        ("read_nodes", read_nodes(&[0, 1], false)),
+        ("read_nodes of results", read_nodes(&[0, 1], true)),
+        ("lost_nodes", lost_nodes(&[("x", node_of("f", 0, None))])),
+        ("ack of a node", settle(&[("node", 43, ack_with("r", 5_000))])),
+        ("bury a node", settle(&[("node", 43, bury())])),
+        ("cancel a node", cancel("f/b")),
+        ("remove a node", remove("f/b", None)),
     ]
+}
+
+/// The same of a flow of another id.
+fn flow_of(id: &str, verb: QueueVerb) -> QueueVerb {
+    let QueueVerb::PutFlow(put) = verb else { unreachable!() };
+    QueueVerb::PutFlow(PutFlow { id: task_id(id).unwrap(), ..put })
 }
 
 /// Something in every key, and something to do for every verb.
@@ -116,6 +145,18 @@ fn busy() -> State {
         .held_by_key("next of k", "k", 9, "")
         .key("k", "running 1, held 1")
         .own_limits("own", "2 0 0 0 1")
+        .flow("f", "{then-5}", "node_count 2, result_bytes 1")
+        .node(0, "a", "")
+        .node(1, "b", "")
+        .node_result(0, "r")
+        .draft("draft", "{then-60001}", "node_count 1")
+        .ended_flow("old", "5", "")
+        .source("mails", "70")
+        .done("60", "0 f", "r")
+        .done("61", "1 g\nhome", "r")
+        .outbox("first_message 60, last_message 61, outbox_since 5, walk_at 5, live_flows 1")
+        .claimed("node", LIVE, "receipt 43, attempts 1, node 0 f")
+        .ready("f/b", 3, "node 1 f")
         .counts(COUNTS)
 }
 
@@ -190,6 +231,9 @@ fn a_key_of_another_type_changes_nothing() {
         "keys",
         "key-waits",
         "key-limits",
+        "flows",
+        "flow-nodes",
+        "flow-times",
     ];
     let keys = kinds.iter().map(|kind| format!("q:{kind}")).chain(["q:call 0".to_owned()]);
     let mut bench = Bench::new();
@@ -212,9 +256,19 @@ fn with_memory_full_what_adds_fails_whole_and_everything_else_works() {
     for (verb, call) in verbs() {
         let mut bench = memory_full::bench(&server, &busy());
         let result = bench.call(request(call));
-        let adds = ["enqueue", "kick", "pause", "configure", "limit", "put_schedules", "fire"]
-            .iter()
-            .any(|word| verb.starts_with(word));
+        let adds = [
+            "enqueue",
+            "kick",
+            "pause",
+            "configure",
+            "limit",
+            "put_schedules",
+            "fire",
+            "put_flow",
+            "post_messages",
+        ]
+        .iter()
+        .any(|word| verb.starts_with(word));
         if !adds {
             assert!(result.is_ok(), "{verb}: {result:?}");
             continue;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use stanchion::internals::queue_name;
-use stanchion::store::redis::code::{SCHEDULE_FIELDS, TASK_FIELDS};
+use stanchion::store::redis::code::{FLOW_FIELDS, NODE_FIELDS, SCHEDULE_FIELDS, TASK_FIELDS};
 
 use crate::packed;
 use crate::queue_case::LEASE;
@@ -59,6 +59,14 @@ fn of_schedule(texts: &[&str]) -> String {
     among(SCHEDULE_FIELDS, texts)
 }
 
+pub fn of_flow(texts: &[&str]) -> String {
+    among(FLOW_FIELDS, texts)
+}
+
+pub fn of_node(texts: &[&str]) -> String {
+    among(NODE_FIELDS, texts)
+}
+
 fn in_order(texts: &[&str]) -> String {
     among(TASK_FIELDS, texts)
 }
@@ -70,6 +78,9 @@ fn among(fields: &[(&str, usize)], texts: &[&str]) -> String {
         let (name, value) = field.split_once(' ').expect("a field has a value");
         values.insert(name, value);
     }
+    // Some places have another name in a dead record.
+    let mut fields = fields.to_vec();
+    fields.sort_by_key(|(_, place)| *place);
     let names: Vec<_> = fields.iter().map(|(name, _)| name.to_lowercase()).collect();
     let text = packed::text(names.iter().filter_map(|name| Some((&**name, *values.get(&**name)?))));
     let unknown: Vec<_> = values.keys().filter(|name| !names.iter().any(|known| known == *name)).collect();
@@ -82,14 +93,14 @@ fn value<'a>(fields: &'a str, name: &str) -> Option<&'a str> {
 }
 
 impl State {
-    fn hash(mut self, kind: &str, field: &str, value: &str) -> Self {
+    pub fn hash(mut self, kind: &str, field: &str, value: &str) -> Self {
         let entry = self.0.entry(format!("q:{kind}")).or_insert((Content::Hash(BTreeMap::new()), None));
         let Content::Hash(fields) = &mut entry.0 else { panic!("{kind} is no hash") };
         fields.insert(field.to_owned(), value.to_owned());
         self
     }
 
-    fn zset(mut self, kind: &str, member: &str, score: &str, ttl: Option<u64>) -> Self {
+    pub fn zset(mut self, kind: &str, member: &str, score: &str, ttl: Option<u64>) -> Self {
         let entry = self.0.entry(format!("q:{kind}")).or_insert((Content::Zset(Vec::new()), ttl));
         let Content::Zset(members) = &mut entry.0 else { panic!("{kind} is no set") };
         members.push((member.to_owned(), score.to_owned()));

@@ -172,7 +172,9 @@ impl State {
     /// What the bodies are called in the store; here they have the fields of their tasks.
     fn bodies(&self) -> BTreeMap<&String, u64> {
         match self.0.get("q:body") {
-            Some((Content::Hash(fields), _)) => fields.keys().zip(1_000..).collect(),
+            Some((Content::Hash(fields), _)) => {
+                fields.keys().filter(|name| !name.starts_with('=')).zip(1_000..).collect()
+            }
             _ => BTreeMap::new(),
         }
     }
@@ -193,6 +195,10 @@ impl State {
                         redis::cmd("HGETALL").arg(&key).query(raw).unwrap();
                     let shown = |(field, value): (Vec<u8>, Vec<u8>)| {
                         let field = match &*name {
+                            // A result that a message of the outbox has.
+                            "q:body" if field.len() > 1 && field[0] == 2 => {
+                                String::from_utf8_lossy(&field).replace('\u{2}', "=")
+                            }
                             "q:body" => field.escape_ascii().to_string(),
                             _ => String::from_utf8_lossy(&field).replace('\u{1}', "+").replace('\u{2}', "="),
                         };
@@ -283,7 +289,11 @@ fn owners(raw: &mut Connection) -> BTreeMap<String, String> {
             redis::cmd("HGETALL").arg(real_key(kind, 0)).query(raw).unwrap_or_default();
         for (field, value) in fields {
             let field = String::from_utf8_lossy(&field).replace('\u{1}', "+");
-            if kind == "q:state" || field.starts_with('r') {
+            let is_task = match kind {
+                "q:state" => !field.starts_with('\u{2}'),
+                _ => field.starts_with('r'),
+            };
+            if is_task {
                 owners.extend(body_of(&value).map(|body| (body, field)));
             }
         }

@@ -200,6 +200,7 @@ impl World<Queues> {
         };
         NewTask {
             key: None,
+            node: None,
             id: task_id(id).unwrap(),
             body: Body(self.game.bodies).bytes(),
             due: if policy == 2 { Due::In(QUIET) } else { Due::Now },

@@ -3,6 +3,7 @@
 pub(super) mod cached;
 mod claim;
 pub(super) mod client;
+mod flow;
 mod lease;
 mod limiter;
 mod lock;

@@ -468,7 +468,7 @@ fn outcomes(batch: Batch, error: Option<&Error>) -> impl Iterator<Item = Result<
 
 /// One request.
 #[both]
-async fn ask<T>(mut ask: Ask<T>) -> Result<T, Error> {
+pub(super) async fn ask<T>(mut ask: Ask<T>) -> Result<T, Error> {
     let answer = drive(&ask.live, &mut ask.machine, None, None).await;
     ask.finish(answer.map(|answer| answer.reply))
 }

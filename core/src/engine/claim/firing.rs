@@ -82,7 +82,7 @@ impl ClaimMachine {
         let has_moved = rounds.has_moved();
         rounds.told().into_iter().for_each(|fired| self.tell(queue, fired));
         match held {
-            Some(held) if !has_moved || matches!(held, ClaimReply::Claimed(_)) => {
+            Some(held) if !has_moved || held.tasks().is_some() => {
                 self.answered(now, sent, queue, held);
             }
             // There is something to claim now, or will be at another time than the reply says.
@@ -105,10 +105,7 @@ impl ClaimMachine {
 
     /// Tasks that came with the news are given back, if nobody waits for them any more.
     pub(super) fn give_up_firing(&mut self) {
-        let Some(Firing { queue, held: Some(ClaimReply::Claimed(tasks)), sent, .. }) = self.firing.take()
-        else {
-            return;
-        };
-        self.late = self.claimed_ones(sent, queue, tasks);
+        let Some(Firing { queue, held: Some(held), sent, .. }) = self.firing.take() else { return };
+        self.late = self.claimed_ones(sent, queue, held.into_tasks());
     }
 }

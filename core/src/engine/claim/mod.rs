@@ -20,12 +20,14 @@ use crate::protocol::{
 mod ending;
 mod firing;
 mod params;
+mod stepping;
 #[cfg(test)]
 mod tests;
 
 use ending::put_back;
 use firing::Firing;
 pub use params::{ClaimParams, Claimed, ClaimedOne};
+use stepping::Stepping;
 
 /// Longest pause of the first waiter in line: what a lost hint may cost. Each place further back waits as
 /// much longer, so that many idle consumers ask little more than one does.
@@ -73,6 +75,8 @@ pub struct ClaimMachine {
     /// Schedules that are being fired, and those that were.
     firing: Option<Firing>,
     fired: Vec<(QueueName, FiredSchedule)>,
+    /// Flows that are being stepped.
+    stepping: Option<Stepping>,
     phase: Phase,
     /// Requests that clean up, to be sent by whoever is left.
     leftovers: Vec<Request>,
@@ -133,6 +137,7 @@ impl ClaimMachine {
             failing_since: None,
             firing: None,
             fired: Vec::new(),
+            stepping: None,
             phase: Phase::Asking,
             leftovers: Vec::new(),
             spoiled: false,
@@ -151,6 +156,9 @@ impl ClaimMachine {
 
     fn ask(&mut self, now: Moment) -> Step<Claimed> {
         if let Some(step) = self.fire(now) {
+            return step;
+        }
+        if let Some(step) = self.step_flows(now) {
             return step;
         }
         if self.in_flight {
@@ -249,6 +257,7 @@ impl ClaimMachine {
                 self.found_nothing(now, None, rank);
             }
             ClaimReply::SchedulesDue(reply) => self.begin_firing(sent, queue, *reply),
+            ClaimReply::FlowsDue(reply) => self.begin_stepping(sent, queue, *reply),
         }
     }
 
@@ -357,6 +366,9 @@ impl Machine for ClaimMachine {
         if let Some(firing) = self.firing_of(number) {
             return firing.replied(result);
         }
+        if let Some(stepping) = self.stepping_of(number) {
+            return stepping.replied(result);
+        }
         let Some(open) = &mut self.open else { return };
         let Some(index) = open.sent.iter().position(|(sending, _)| *sending == number) else { return };
         let (queue, (_, sent)) = (open.queue, open.sent[index]);
@@ -411,6 +423,7 @@ impl Machine for ClaimMachine {
             self.late.clone_from(tasks);
         }
         self.give_up_firing();
+        self.give_up_stepping();
         if !matches!(self.phase, Phase::Clean) {
             self.clean_up();
             self.phase = Phase::Clean;

@@ -60,6 +60,7 @@ fn settlements(items: &[(u64, Verdict)]) -> Settle {
 fn task(receipt: u64, remaining: Duration) -> ClaimedTask {
     ClaimedTask {
         key: None,
+        node: None,
         id: TaskId::parse("t").unwrap(),
         body: (*b"body").into(),
         receipt: Receipt::new(receipt),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::{TaskId, TaskKey};
-use crate::protocol::{CallId, Receipt, Version, Waiter, WallMillis};
+use crate::protocol::{CallId, NodeOf, Receipt, Version, Waiter, WallMillis};
 
 /// Take tasks under a lease, or wait for some.
 #[derive(Clone, Debug)]
@@ -42,6 +42,28 @@ pub enum ClaimReply {
     },
     /// As within, and schedules are due: whoever hears of it fires them.
     SchedulesDue(Box<ClaimReply>),
+    /// As within, and the outbox has messages, or a flow is to be looked after: whoever hears of it does so.
+    FlowsDue(Box<ClaimReply>),
+}
+
+impl ClaimReply {
+    /// The tasks that were claimed, if any were.
+    pub fn tasks(&self) -> Option<&[ClaimedTask]> {
+        match self {
+            Self::Claimed(tasks) => Some(tasks),
+            Self::SchedulesDue(reply) | Self::FlowsDue(reply) => reply.tasks(),
+            Self::Empty { .. } | Self::Paused { .. } => None,
+        }
+    }
+
+    /// The same, without the rest; none if none were.
+    pub fn into_tasks(self) -> Vec<ClaimedTask> {
+        match self {
+            Self::Claimed(tasks) => tasks,
+            Self::SchedulesDue(reply) | Self::FlowsDue(reply) => reply.into_tasks(),
+            Self::Empty { .. } | Self::Paused { .. } => Vec::new(),
+        }
+    }
 }
 
 /// A task under a lease.
@@ -67,6 +89,8 @@ pub struct ClaimedTask {
     pub remaining: Duration,
     /// Of the task.
     pub key: Option<TaskKey>,
+    /// What it is of a flow.
+    pub node: Option<NodeOf>,
 }
 
 /// Say how claims ended.

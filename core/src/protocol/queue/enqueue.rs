@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::{TaskId, TaskKey};
-use crate::protocol::{CallId, Version, WallMillis};
+use crate::protocol::{CallId, NodeOf, Version, WallMillis};
 
 /// Put tasks in.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct NewTask {
     pub on_duplicate: OnDuplicate,
     /// Whose limits it has, if anybody's.
     pub key: Option<TaskKey>,
+    /// What it is of a flow. It comes in although the queue is at its limit, and one that is there becomes the node.
+    pub node: Option<NodeOf>,
 }
 
 /// When a task may be delivered.

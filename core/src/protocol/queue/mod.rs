@@ -4,6 +4,7 @@ mod claims;
 mod dead;
 mod enqueue;
 mod events;
+mod flows;
 mod keys;
 mod schedules;
 mod settings;
@@ -19,6 +20,11 @@ pub use claims::{
 pub use dead::{DeadOnes, DiedBy, Sweep, Swept};
 pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
 pub use events::{EventRecord, Events, EventsReply, Happened};
+pub use flows::{
+    FlowNow, FlowPlan, FlowRecord, FlowStep, ListFlows, ListFlowsReply, LostNodes, Message, NewNode,
+    NodeEvent, NodeOf, OutboxReply, PostMessages, PutFlow, PutFlowReply, ReadNodes, ReadNodesReply,
+    ReadOutbox, StepFlows,
+};
 pub use keys::{Gate, KeyRecord, LimitKey, ListKeys, ListKeysReply, OwnLimits, Rate};
 pub(crate) use schedules::NEVER;
 pub use schedules::{
@@ -104,6 +110,22 @@ pub enum QueueVerb {
     PauseSchedule(PauseSchedule),
     /// Drop a schedule; the tasks that it has made stay.
     RemoveSchedule(TaskId),
+    /// Add a flow, or nodes to one.
+    PutFlow(PutFlow),
+    /// Look at what the outbox has.
+    ReadOutbox(ReadOutbox),
+    /// Work messages of the outbox off.
+    StepFlows(StepFlows),
+    /// Put messages into the outbox.
+    PostMessages(PostMessages),
+    /// One flow.
+    GetFlow(TaskId),
+    /// Look at flows.
+    ListFlows(ListFlows),
+    /// Look at nodes of a flow.
+    ReadNodes(ReadNodes),
+    /// Look for tasks that are nodes.
+    LostNodes(LostNodes),
 }
 
 /// The answer to a [`QueueRequest`], of the same name.
@@ -167,6 +189,22 @@ pub enum QueueReply {
     PauseSchedule(bool),
     /// Whether there was such a schedule.
     RemoveSchedule(bool),
+    /// What became of it.
+    PutFlow(PutFlowReply),
+    /// Some of it.
+    ReadOutbox(OutboxReply),
+    /// Whether it was done.
+    StepFlows(bool),
+    /// Done.
+    PostMessages,
+    /// The flow with its plan, if it is known.
+    GetFlow(Option<Box<FlowRecord>>),
+    /// Some of them.
+    ListFlows(ListFlowsReply),
+    /// Some of them.
+    ReadNodes(ReadNodesReply),
+    /// Which of them are not there: places in the request. None if that cannot be said now.
+    LostNodes(Vec<u32>),
     /// A later call with the same slot was carried out before: whether this one was is not known.
     Superseded,
 }
@@ -217,6 +255,14 @@ impl QueueVerb {
             Self::Fire(_) => "fire",
             Self::PauseSchedule(_) => "pause_schedule",
             Self::RemoveSchedule(_) => "remove_schedule",
+            Self::PutFlow(_) => "put_flow",
+            Self::ReadOutbox(_) => "read_outbox",
+            Self::StepFlows(_) => "step_flows",
+            Self::PostMessages(_) => "post_messages",
+            Self::GetFlow(_) => "get_flow",
+            Self::ListFlows(_) => "list_flows",
+            Self::ReadNodes(_) => "read_nodes",
+            Self::LostNodes(_) => "lost_nodes",
         }
     }
 
@@ -231,6 +277,10 @@ impl QueueVerb {
                 | Self::Consumers
                 | Self::ListSchedules(_)
                 | Self::ListKeys(_)
+                | Self::GetFlow(_)
+                | Self::ListFlows(_)
+                | Self::ReadNodes(_)
+                | Self::LostNodes(_)
         )
     }
 }

@@ -73,6 +73,8 @@ impl Place {
     pub(crate) const SCHEDULES: u8 = 13;
     pub(crate) const HELD: u8 = 14;
     pub(crate) const LIMITED: u8 = 15;
+    pub(crate) const FLOWS: u8 = 16;
+    pub(crate) const FLOWS_ENDED: u8 = 17;
 
     /// As text: part, score and the member in hexadecimal.
     pub(crate) fn text(&self) -> String {

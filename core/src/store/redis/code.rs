@@ -118,6 +118,8 @@ codes! {
     Skipped = 49 "SKIPPED",
     /// claim, settle_and_claim: what they return otherwise follows
     SchedulesDue = 50 "SCHEDULES_DUE",
+    /// claim, settle_and_claim: the same, behind that
+    FlowsDue = 60 "FLOWS_DUE",
     /// put_schedules: how many were removed, and one outcome per schedule
     Put = 51 "PUT",
     /// put_schedules: there is a list of a later generation
@@ -144,6 +146,14 @@ codes! {
     GivenBack = 67 "GIVEN_BACK",
     /// list_keys
     KeysFound = 59 "KEY_PAGE",
+    /// put_flow: one of this id is there
+    Exists = 61 "FLOW_EXISTS",
+    /// get_flow, list_flows
+    FlowsFound = 62 "FLOWS_FOUND",
+    /// read_nodes, lost_nodes
+    NodesFound = 63 "NODES_FOUND",
+    /// read_outbox
+    OutboxFound = 68 "OUTBOX_FOUND",
 }
 
 impl Code {
@@ -157,7 +167,7 @@ impl Code {
 pub(crate) const NUMBER_BITS: u32 = 52;
 
 /// The parts of a queue's order that a [`Place`] is in.
-pub(crate) const PARTS: [(&str, u8); 8] = [
+pub(crate) const PARTS: [(&str, u8); 10] = [
     ("PART_INTAKE", Place::INTAKE),
     ("PART_SCHEDULED", Place::SCHEDULED),
     ("PART_READY", Place::READY),
@@ -166,6 +176,8 @@ pub(crate) const PARTS: [(&str, u8); 8] = [
     ("PART_EXPIRED", Place::EXPIRED),
     ("PART_HELD", Place::HELD),
     ("PART_LIMITED", Place::LIMITED),
+    ("PART_FLOWS", Place::FLOWS),
+    ("PART_FLOWS_ENDED", Place::FLOWS_ENDED),
 ];
 
 /// The codes of holder.lua for how a lock is held.
@@ -188,6 +200,22 @@ pub(crate) const STATES: [(&str, i64, TaskState); 5] = [
 /// The places of what a queue that keeps events has of them, counted from one as Lua does: how many, the number of the last
 /// one, and from where on those stand who wait for the next.
 pub const WATCH_FIELDS: &[(&str, usize)] = &[("EVENTS_KEPT", 1), ("LAST_EVENT", 2), ("EVENT_WAITERS", 3)];
+
+/// The places of what the record of a queue with an outbox, or with flows that live, has of them: the numbers of the oldest
+/// message and of the last one (one less than that if there are none), since when there are some that nobody has worked off,
+/// when the next flow's tasks are looked for, which one's that is, and how many live.
+pub const OUTBOX_FIELDS: &[(&str, usize)] = &[
+    ("FIRST_MESSAGE", 1),
+    ("LAST_MESSAGE", 2),
+    ("OUTBOX_SINCE", 3),
+    ("WALK_AT", 4),
+    ("WALK_RANK", 5),
+    ("LIVE_FLOWS", 6),
+];
+
+/// The places of a packed message's fields; its result stands elsewhere.
+pub const MESSAGE_FIELDS: &[(&str, usize)] =
+    &[("MESSAGE_EVENT", 1), ("MESSAGE_MARK", 2), ("MESSAGE_RETRIES", 3), ("RESULT_SIZE", 4)];
 
 /// How a task's last settled receipt was spent.
 pub(crate) const VERDICTS: [(&str, i64); 7] = [
@@ -242,6 +270,7 @@ fields! {
         PROGRESS = 20,
         ASKED = 21,
         KEY = 22,
+        NODE = 23,
         REPLACES = 15,
         DIED_AT = 14,
         ID = 15,
@@ -292,6 +321,32 @@ fields! {
 }
 
 fields! {
+    flow_field FLOW_FIELDS
+    /// The places of a packed flow's fields. The token is a text: it may be larger than what a double can tell.
+    {
+        FLOW_VERSION = 1,
+        FLOW_TOKEN = 2,
+        FLOW_CREATED = 3,
+        FLOW_ENDED = 4,
+        NODE_COUNT = 5,
+        RESULT_BYTES = 6,
+        IS_DRAFT = 7,
+        FLOW_SUMMARY = 8,
+    }
+}
+
+fields! {
+    node_field NODE_FIELDS
+    /// The places of a packed node's fields; its body stands elsewhere.
+    {
+        NODE_NAME = 1,
+        NODE_QUEUE = 2,
+        NODE_OPTIONS = 3,
+        NODE_SIZE = 4,
+    }
+}
+
+fields! {
     key_field KEY_FIELDS
     /// The places of a key's record; behind them stand the priorities of its tasks that are in line.
     {
@@ -318,3 +373,10 @@ fields! {
 
 /// What a time is added to in KEY_WAITS if the key has nothing to wait for: its record says nothing from then on.
 pub(crate) const FORGET_BASE: u64 = 1 << 51;
+
+/// What the time at which a flow was put in is added to in FLOW_TIMES until it has ended: so those that ended first come
+/// first, and all that have ended before the others.
+pub const FLOW_BASE: u64 = 1 << 51;
+
+/// Flows that one step drops at most.
+pub(crate) const FLOWS_TRIM: u32 = 10;

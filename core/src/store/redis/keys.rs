@@ -105,6 +105,34 @@ pub(crate) enum Keys {
     QueueResults,
     /// All of a queue, and those of its results. One without a result leaves those out.
     QueueCallResults,
+    /// All of a queue but that of a call, and these of its flows.
+    QueueFlows(&'static [FlowKey]),
+    /// All of a queue but that of a call, and those of its results and its flows.
+    QueueContents,
+}
+
+/// A key of a queue's flows, which only their verbs name. check_flows.lua says what is in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlowKey {
+    /// HASH: what is known of each.
+    Flows,
+    /// HASH: their nodes.
+    FlowNodes,
+    /// ZSET: since when they live, or when they ended.
+    FlowTimes,
+}
+
+impl FlowKey {
+    pub(crate) const ALL: &'static [Self] = &[Self::Flows, Self::FlowNodes, Self::FlowTimes];
+
+    /// What the scripts call it, and what servers do.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Flows => ("FLOWS", "flows"),
+            Self::FlowNodes => ("FLOW_NODES", "flow-nodes"),
+            Self::FlowTimes => ("FLOW_TIMES", "flow-times"),
+        }
+    }
 }
 
 impl Keys {
@@ -116,6 +144,7 @@ impl Keys {
         let of_queue = |more: &[(&'static str, &str)]| {
             numbered(&[&QUEUE_KEYS[..], more].concat().iter().map(|key| key.0).collect::<Vec<_>>())
         };
+        let names = |keys: &[FlowKey]| keys.iter().map(|key| key.names()).collect::<Vec<_>>();
         match self {
             Self::OneLock(keys) => numbered(&keys.iter().map(|key| key.name()).collect::<Vec<_>>()),
             Self::ManyLocks(keys) => {
@@ -127,6 +156,8 @@ impl Keys {
             Self::QueueSchedules => of_queue(&SCHEDULE_KEYS),
             Self::QueueResults => of_queue(&RESULT_KEYS),
             Self::QueueCallResults => of_queue(&[&[CALL][..], &RESULT_KEYS].concat()),
+            Self::QueueFlows(keys) => of_queue(&names(keys)),
+            Self::QueueContents => of_queue(&[&RESULT_KEYS[..], &names(FlowKey::ALL)].concat()),
         }
     }
 }
@@ -218,6 +249,16 @@ pub(crate) fn schedule_keys(queue: &QueueName) -> [String; 2] {
 /// The keys of the results of a queue's tasks.
 pub(crate) fn result_keys(queue: &QueueName) -> [String; 2] {
     RESULT_KEYS.map(|(_, word)| sidecar(word, queue.key()))
+}
+
+/// Those keys of a queue's flows that its script is given.
+pub(crate) fn flow_keys(queue: &QueueName, keys: Keys) -> Vec<String> {
+    let keys = match keys {
+        Keys::QueueFlows(keys) => keys,
+        Keys::QueueContents => FlowKey::ALL,
+        _ => &[],
+    };
+    keys.iter().map(|key| sidecar(key.names().1, queue.key())).collect()
 }
 
 /// STRING: the number and the reply of the last call in a client's slot.

@@ -8,8 +8,10 @@ use std::time::Duration;
 use crate::base::wake::locked;
 use crate::protocol::CLOCK_MARGIN;
 pub use crate::store::redis::code::Code;
+use crate::store::redis::keys::FlowKey::{FlowNodes, FlowTimes, Flows};
 use crate::store::redis::keys::Keys::{
-    self, Limiter, ManyLocks, OneLock, QueueCall, QueueCallResults, QueueResults, QueueSchedules, WholeQueue,
+    self, Limiter, ManyLocks, OneLock, QueueCall, QueueCallResults, QueueContents, QueueFlows, QueueResults,
+    QueueSchedules, WholeQueue,
 };
 use crate::store::redis::keys::LockKey::{Ended, Holders, Line, Lock, Meta, Records, Value, Waiters};
 
@@ -102,7 +104,7 @@ verbs! {
     Stats "stats" "queue/stats.lua" WholeQueue,
     Consumers "consumers" "queue/consumers.lua" WholeQueue,
     Pause "pause" "queue/pause.lua" WholeQueue,
-    Purge "purge" "queue/purge.lua" QueueResults,
+    Purge "purge" "queue/purge.lua" QueueContents,
     Configure "configure" "queue/configure.lua" WholeQueue,
     Events "events" "queue/events.lua" WholeQueue,
     LimitKey "limit_key" "queue/limit_key.lua" WholeQueue,
@@ -112,6 +114,14 @@ verbs! {
     Fire "fire" "queue/fire.lua" QueueSchedules,
     PauseSchedule "pause_schedule" "queue/pause_schedule.lua" QueueSchedules,
     RemoveSchedule "remove_schedule" "queue/remove_schedule.lua" QueueSchedules,
+    PutFlow "put_flow" "queue/put_flow.lua" QueueFlows(&[Flows, FlowNodes, FlowTimes]),
+    ReadOutbox "read_outbox" "queue/read_outbox.lua" QueueFlows(&[Flows, FlowNodes, FlowTimes]),
+    StepFlows "step_flows" "queue/step_flows.lua" QueueFlows(&[Flows, FlowNodes, FlowTimes]),
+    PostMessages "post_messages" "queue/post_messages.lua" QueueFlows(&[Flows]),
+    GetFlow "get_flow" "queue/get_flow.lua" QueueFlows(&[Flows]),
+    ListFlows "list_flows" "queue/list_flows.lua" QueueFlows(&[Flows, FlowTimes]),
+    ReadNodes "read_nodes" "queue/read_nodes.lua" QueueFlows(&[FlowNodes]),
+    LostNodes "lost_nodes" "queue/lost_nodes.lua" WholeQueue,
 }
 
 macro_rules! shared {
@@ -134,7 +144,9 @@ shared! {
     "permits_end" "permits/permits_end.lua",
     "cached_waiters" "cached/cached_waiters.lua",
     "call" "queue/call.lua",
+    "cancel_task" "queue/cancel_task.lua",
     "check" "queue/check.lua",
+    "check_flows" "queue/check_flows.lua",
     "claim_tasks" "queue/claim_tasks.lua",
     "count_runs" "queue/count_runs.lua",
     "dead" "queue/dead.lua",
@@ -143,6 +155,8 @@ shared! {
     "end_delivery" "queue/end_delivery.lua",
     "end_lease" "queue/end_lease.lua",
     "enqueue_task" "queue/enqueue_task.lua",
+    "flows" "queue/flows.lua",
+    "flows_due" "queue/flows_due.lua",
     "gate" "queue/gate.lua",
     "give_again" "queue/give_again.lua",
     "happen" "queue/happen.lua",
@@ -152,7 +166,9 @@ shared! {
     "keep" "queue/keep.lua",
     "keys" "queue/keys.lua",
     "limits" "queue/limits.lua",
+    "next_walk" "queue/next_walk.lua",
     "order" "queue/order.lua",
+    "outbox" "queue/outbox.lua",
     "places" "queue/places.lua",
     "promote" "queue/promote.lua",
     "promote_keys" "queue/promote_keys.lua",
@@ -165,13 +181,17 @@ shared! {
     "results" "queue/results.lua",
     "settings" "queue/settings.lua",
     "settle_tasks" "queue/settle_tasks.lua",
+    "spec" "queue/spec.lua",
+    "step_nodes" "queue/step_nodes.lua",
     "succeed" "queue/succeed.lua",
     "sweep" "queue/sweep.lua",
     "take" "queue/take.lua",
     "take_in" "queue/take_in.lua",
+    "take_messages" "queue/take_messages.lua",
     "task" "queue/task.lua",
     "tell" "queue/tell.lua",
     "throttle" "queue/throttle.lua",
+    "trim_flows" "queue/trim_flows.lua",
     "turn" "queue/turn.lua",
     "use_keys" "queue/use_keys.lua",
     "wake" "queue/wake.lua",
@@ -180,6 +200,8 @@ shared! {
     "widen" "queue/widen.lua",
     "write" "queue/write.lua",
     "write_events" "queue/write_events.lua",
+    "write_messages" "queue/write_messages.lua",
+    "write_outbox" "queue/write_outbox.lua",
     "write_results" "queue/write_results.lua",
 }
 

@@ -30,7 +30,8 @@ pub(super) fn write(connection: &Connection, image: &Image) -> rusqlite::Result<
 }
 
 fn replace(connection: &Connection, image: &Image) -> rusqlite::Result<()> {
-    // First all of this: triggers delete, too.
+    // First all of this: triggers delete, too, and keep the rows of queues that have flows.
+    connection.execute("UPDATE queue SET flows = 0, messages = 0", [])?;
     for name in tables(connection)? {
         connection.prepare_cached(&format!("DELETE FROM {name}"))?.execute([])?;
     }

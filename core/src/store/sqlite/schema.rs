@@ -9,11 +9,23 @@ use crate::store::sqlite::failure::{Trouble, sqlite};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-pub(super) const VERSION: i32 = 13;
+pub(super) const VERSION: i32 = 14;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
 const BYTES: &str = "BLOB NOT NULL DEFAULT x''";
+/// What version 14 adds to a queue's row.
+const OF_FLOWS: [&str; 9] = [
+    "flows",
+    "flows_ended",
+    "flows_dropped",
+    "flows_look",
+    "walk_at",
+    "walked",
+    "messages",
+    "last_message",
+    "messages_since",
+];
 const TABLES: &str = include_str!("schema.sql");
 
 /// Makes the tables, or finds that this library may use the ones that are there.
@@ -105,6 +117,11 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "task", "key", TEXT)?;
         add_column(connection, "dead", "key", TEXT)?;
         add_column(connection, "schedule", "key", TEXT)?;
+        add_column(connection, "task", "node", TEXT)?;
+        add_column(connection, "dead", "node", TEXT)?;
+        for column in OF_FLOWS {
+            add_column(connection, "queue", column, NUMBER)?;
+        }
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
              DROP INDEX IF EXISTS permit_by_end;
@@ -113,6 +130,10 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
              CREATE INDEX IF NOT EXISTS dead_by_receipt ON dead (queue, receipt);
              CREATE INDEX IF NOT EXISTS task_held ON task (queue, key, turn, id)
                WHERE state = 3 AND parked = 0;
+             -- A library of an earlier version does not know that the queue is used. What a purge left has another key.
+             CREATE TRIGGER IF NOT EXISTS keep_flows BEFORE DELETE ON queue
+               WHEN (old.flows > 0 OR old.messages > 0) AND old.key >= ' '
+             BEGIN SELECT raise(IGNORE); END;
              CREATE INDEX IF NOT EXISTS task_of_key_ready ON task (queue, key, turn) WHERE state = 1 AND key <> '';
              CREATE INDEX IF NOT EXISTS task_of_key_claimed ON task (queue, key) WHERE state = 2 AND key <> '';",
         )?;

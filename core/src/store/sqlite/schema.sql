@@ -149,6 +149,10 @@ CREATE TABLE IF NOT EXISTS queue (
 -- Version 10: results and results_size, the same of the results that are kept; asked_until, until when (boot clock)
 -- somebody may wait for the end of a task, or for an event. Version 11: events, how many are kept, and last_event, the
 -- number of the last one. Version 12: held, as scheduled, which are counted in parked, too; limited, 1 if it had tasks with keys, 2 if it has limits.
+-- Version 14: flows, how many have begun and not ended, flows_ended, those that have, flows_dropped, those of which nodes are
+-- left; flows_look, when one of them is over its age, in milliseconds, 0: never; walk_at, when one is looked after, and
+-- walked, which was; messages, how many the outbox has, last_message, the number of the last one, and messages_since, when
+-- the first came after it was empty or after the last step.
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 
 -- Live tasks: of each id a main one, and perhaps a successor. Dues and expiries are milliseconds of wall
@@ -180,7 +184,7 @@ CREATE TABLE IF NOT EXISTS task (
 -- claimed it last; empty: nobody. Version 10: history, the last failures as JSON, [[milliseconds of wall time, reason], ...];
 -- cancelled, 1 if its run is its last; progress, what its run has said of itself. Version 12: a main task of state 3 is
 -- held by a limit of its key: libraries that know no keys take it for one that waits. key, whose limits it has, empty:
--- nobody's; and indexes of those with one.
+-- nobody's; and indexes of those with one. Version 14: node, which one of which flow it is, empty: none.
 CREATE UNIQUE INDEX IF NOT EXISTS task_by_id ON task (queue, id, parked);
 CREATE INDEX IF NOT EXISTS task_scheduled ON task (queue, due) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS task_ready ON task (queue, turn) WHERE state = 1;
@@ -207,6 +211,7 @@ CREATE TABLE IF NOT EXISTS dead (
 );
 -- Version 6 adds to it: expired, 1 if it was not delivered in time; and indexes of each kind by time, and by
 -- receipt. Version 7: consumer, as in task. Version 10: history, the same. Version 12: key.
+-- Version 14: node.
 CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
 
 -- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.
@@ -353,3 +358,90 @@ CREATE TABLE IF NOT EXISTS schedule_owner (
   generation INTEGER NOT NULL,
   PRIMARY KEY (queue, owner)
 ) WITHOUT ROWID;
+
+-- Flows. They are found by the queue's number, so that a purge leaves them with the tasks. What a step writes is apart from
+-- what it does not, and from what is large.
+CREATE TABLE IF NOT EXISTS flow (
+  serial  INTEGER PRIMARY KEY, -- in the order in which they came
+  queue   INTEGER NOT NULL,
+  id      TEXT    NOT NULL,    -- of one that was dropped: none that a flow can have
+  state   INTEGER NOT NULL,    -- 0 its parts are coming, 1 begun, 2 ended, 3 dropped: its nodes go a few at a time
+  token   INTEGER NOT NULL,    -- of the last call that put nodes in
+  version INTEGER NOT NULL,
+  created INTEGER NOT NULL,    -- milliseconds of wall time
+  ended   INTEGER NOT NULL,    -- the same; 0: it has not
+  nodes   INTEGER NOT NULL,    -- how many
+  results INTEGER NOT NULL,    -- bytes of their results
+  summary TEXT    NOT NULL,
+  states  BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS flow_by_id ON flow (queue, id);
+CREATE INDEX IF NOT EXISTS flow_coming ON flow (queue, created) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS flow_begun ON flow (queue, created, id) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS flow_in_turn ON flow (queue, serial) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS flow_ended ON flow (queue, ended, id) WHERE state = 2;
+CREATE INDEX IF NOT EXISTS flow_dropped ON flow (queue) WHERE state = 3;
+CREATE TABLE IF NOT EXISTS flow_plan (
+  flow  INTEGER PRIMARY KEY,
+  graph BLOB NOT NULL,
+  names BLOB NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS forget_plan AFTER DELETE ON flow BEGIN
+  DELETE FROM flow_plan WHERE flow = old.serial;
+END;
+
+-- Nodes of flows, as they are put into their queues.
+CREATE TABLE IF NOT EXISTS flow_node (
+  serial       INTEGER PRIMARY KEY,
+  queue        INTEGER NOT NULL,
+  flow         INTEGER NOT NULL,
+  node         INTEGER NOT NULL,
+  name         TEXT    NOT NULL,
+  home         TEXT    NOT NULL, -- the name of the task's queue; empty: the flow's
+  due_kind     INTEGER NOT NULL, -- 0 at once, 1 so many milliseconds after it is put in, 2 at this time
+  due          INTEGER NOT NULL,
+  priority     INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  expires      INTEGER NOT NULL, -- milliseconds after it is put in; 0: never
+  key          TEXT    NOT NULL,
+  body         BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS flow_node_by_number ON flow_node (queue, flow, node);
+
+-- What came of nodes.
+CREATE TABLE IF NOT EXISTS flow_result (
+  serial INTEGER PRIMARY KEY,
+  queue  INTEGER NOT NULL,
+  flow   INTEGER NOT NULL,
+  node   INTEGER NOT NULL,
+  body   BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS flow_result_by_node ON flow_result (queue, flow, node);
+
+-- How tasks that are nodes ended, until a step has worked it off. Numbers have no gaps.
+CREATE TABLE IF NOT EXISTS outbox (
+  serial  INTEGER PRIMARY KEY,
+  queue   INTEGER NOT NULL,
+  number  INTEGER NOT NULL,
+  event   INTEGER NOT NULL, -- 1 the flow begins, 2 done, 3 dead, 4 cancelled, 5 lost, 6 cancel the flow, 7 try it again
+  mark    TEXT    NOT NULL, -- as node in task
+  retries INTEGER NOT NULL,
+  body    BLOB              -- the result; NULL: there is none
+);
+CREATE UNIQUE INDEX IF NOT EXISTS outbox_by_number ON outbox (queue, number);
+
+-- The last number that came from the outbox of another queue.
+CREATE TABLE IF NOT EXISTS outbox_source (
+  queue  INTEGER NOT NULL,
+  source TEXT    NOT NULL,
+  number INTEGER NOT NULL,
+  PRIMARY KEY (queue, source)
+) WITHOUT ROWID;
+-- A library of an earlier version, which knows no flows, may be the one that drops a queue's row.
+CREATE TRIGGER IF NOT EXISTS forget_flows AFTER DELETE ON queue BEGIN
+  DELETE FROM flow WHERE queue = old.id;
+  DELETE FROM flow_node WHERE queue = old.id;
+  DELETE FROM flow_result WHERE queue = old.id;
+  DELETE FROM outbox WHERE queue = old.id;
+  DELETE FROM outbox_source WHERE queue = old.id;
+END;

@@ -26,6 +26,19 @@ pub(super) fn stored_bytes(request: &Request) -> Option<u64> {
         Request::Queue(request) => match &request.verb {
             QueueVerb::Enqueue(enqueue) => enqueue.tasks.iter().map(|task| task.body.len()).sum(),
             QueueVerb::PutSchedules(put) => put.schedules.iter().map(|schedule| schedule.body.len()).sum(),
+            QueueVerb::PutFlow(put) => {
+                let plan = put
+                    .plan
+                    .as_ref()
+                    .map_or(0, |plan| plan.graph.len() + plan.names.len() + plan.states.len());
+                put.nodes.iter().map(|node| node.body.len()).sum::<usize>() + plan
+            }
+            QueueVerb::PostMessages(post) => post
+                .messages
+                .iter()
+                .filter_map(|message| message.result.as_ref())
+                .map(|result| result.len())
+                .sum(),
             _ => return None,
         },
         _ => return None,

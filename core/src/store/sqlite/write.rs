@@ -133,7 +133,9 @@ impl SqliteStore {
     fn must_last(&self, connection: &Connection, request: &Request) -> rusqlite::Result<bool> {
         let Request::Queue(request) = request else { return Ok(false) };
         match &request.verb {
-            QueueVerb::ExtendClaim(_) | QueueVerb::Abandon(Abandon { call: None, .. }) => Ok(false),
+            QueueVerb::ExtendClaim(_)
+            | QueueVerb::ReadOutbox(_)
+            | QueueVerb::Abandon(Abandon { call: None, .. }) => Ok(false),
             QueueVerb::Claim(_) => queue::has_due(connection, request, &self.view()),
             _ => Ok(true),
         }

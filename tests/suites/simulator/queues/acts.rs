@@ -99,6 +99,7 @@ impl World<'_> {
         };
         NewTask {
             key: None,
+            node: None,
             id: self.ids[id].clone(),
             body: body.bytes(),
             due,

@@ -161,6 +161,7 @@ impl World<'_> {
         let body = self.next_body();
         let task = NewTask {
             key: None,
+            node: None,
             id: calm_id(body),
             body: body.bytes(),
             due: Due::Now,

@@ -196,6 +196,7 @@ impl<'f> World<'f> {
             let call = CallId { client: ClientId(9_999), slot: 1, number: self.enqueues.into() };
             let task = NewTask {
                 key: None,
+                node: None,
                 id: task_id(&id).unwrap(),
                 body: (*b"body").into(),
                 due: Due::Now,

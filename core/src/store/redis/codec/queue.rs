@@ -7,12 +7,15 @@ use redis::Cmd;
 use crate::protocol::{
     Abandon, CallId, Cancel, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, Events, ExtendClaim, Get,
     INTAKE_MAX_ATTEMPTS, List, NewTask, OnDuplicate, Pause, PauseSchedule, Peek, Place, Pop, QueueRequest,
-    QueueVerb, Remove, Reschedule, ResultOf, Settle, Sweep, Verdict, Version, Waiter,
+    QueueVerb, ReadOutbox, Remove, Reschedule, ResultOf, Settle, Sweep, Verdict, Version, Waiter,
 };
 use crate::store::redis::code::{NUMBER_BITS, STATES};
-use crate::store::redis::keys::{QUEUE_KEYS_COUNT, call_key, each_queue_key, result_keys, schedule_keys};
+use crate::store::redis::keys::{
+    QUEUE_KEYS_COUNT, call_key, each_queue_key, flow_keys, result_keys, schedule_keys,
+};
 use crate::store::redis::script::Verb;
 
+mod flows;
 mod keys;
 mod reply;
 mod schedules;
@@ -54,6 +57,14 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Fire(_) => Verb::Fire,
         QueueVerb::PauseSchedule(_) => Verb::PauseSchedule,
         QueueVerb::RemoveSchedule(_) => Verb::RemoveSchedule,
+        QueueVerb::PutFlow(_) => Verb::PutFlow,
+        QueueVerb::ReadOutbox(_) => Verb::ReadOutbox,
+        QueueVerb::StepFlows(_) => Verb::StepFlows,
+        QueueVerb::PostMessages(_) => Verb::PostMessages,
+        QueueVerb::GetFlow(_) => Verb::GetFlow,
+        QueueVerb::ListFlows(_) => Verb::ListFlows,
+        QueueVerb::ReadNodes(_) => Verb::ReadNodes,
+        QueueVerb::LostNodes(_) => Verb::LostNodes,
     }
 }
 
@@ -64,11 +75,12 @@ pub(super) fn encode_keys(command: &mut Cmd, request: &QueueRequest) {
     let results = has_results(&request.verb).then(|| result_keys(&request.queue));
     let more = schedules.as_ref().map_or(call.as_slice(), <[String; 2]>::as_slice);
     let results = results.as_ref().map_or(&[][..], <[String; 2]>::as_slice);
-    command.arg(QUEUE_KEYS_COUNT + more.len() + results.len());
+    let flows = flow_keys(&request.queue, verb(&request.verb).keys());
+    command.arg(QUEUE_KEYS_COUNT + more.len() + results.len() + flows.len());
     each_queue_key(&request.queue, |key| {
         command.arg(key);
     });
-    command.arg(more).arg(results);
+    command.arg(more).arg(results).arg(flows);
 }
 
 pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
@@ -128,6 +140,18 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             command.arg(id.as_str());
         }
         QueueVerb::Stats | QueueVerb::Consumers | QueueVerb::Purge => {}
+        QueueVerb::PutFlow(put) => flows::encode_put(command, put),
+        QueueVerb::ReadOutbox(ReadOutbox { max }) => {
+            command.arg(*max);
+        }
+        QueueVerb::StepFlows(step) => flows::encode_step(command, step),
+        QueueVerb::PostMessages(post) => flows::encode_post(command, post),
+        QueueVerb::GetFlow(id) => {
+            command.arg(id.as_str());
+        }
+        QueueVerb::ListFlows(list) => flows::encode_list(command, list),
+        QueueVerb::ReadNodes(read) => flows::encode_read(command, read),
+        QueueVerb::LostNodes(lost) => flows::encode_lost(command, lost),
     }
 }
 
@@ -211,7 +235,7 @@ fn encode_enqueue(command: &mut Cmd, enqueue: &Enqueue) {
 
 /// What is not left at its default, as enqueue_task.lua reads it; empty if that is nothing.
 fn options(task: &NewTask) -> String {
-    let NewTask { due, priority, max_attempts, expires, on_duplicate, key, .. } = task;
+    let NewTask { due, priority, max_attempts, expires, on_duplicate, key, node, .. } = task;
     let (kind, due) = encoded(*due);
     let expires = expires.map_or(0, |expires| millis(expires).max(1));
     let (policy, span) = match on_duplicate {
@@ -223,13 +247,17 @@ fn options(task: &NewTask) -> String {
     };
     let is_plain =
         (kind, due, *priority, *max_attempts, expires, policy) == ('i', 0, 0, INTAKE_MAX_ATTEMPTS, 0, 'k');
-    match key {
-        None if is_plain => String::new(),
-        None => format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span}"),
-        Some(key) => {
-            format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span} {}", key.as_str())
-        }
+    if is_plain && key.is_none() && node.is_none() {
+        return String::new();
     }
+    let mut options = format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span}");
+    if let Some(key) = key {
+        options.extend([" ", key.as_str()]);
+    }
+    if let Some(node) = node {
+        options.extend(["\n", &node.text()]);
+    }
+    options
 }
 
 /// Whether it counts from now ("i") or is a time ("a"), and milliseconds.
@@ -275,7 +303,8 @@ fn millis(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::name::TaskId;
+    use crate::base::name::{TaskId, TaskKey};
+    use crate::protocol::NodeOf;
 
     fn task() -> NewTask {
         NewTask {
@@ -287,6 +316,7 @@ mod tests {
             expires: None,
             on_duplicate: OnDuplicate::Keep,
             key: None,
+            node: None,
         }
     }
 
@@ -301,5 +331,9 @@ mod tests {
         assert_eq!(options(&NewTask { expires, max_attempts: 1, ..task() }), "i0 0 1 1 k0");
         let on_duplicate = OnDuplicate::Throttle { window: Duration::MAX };
         assert_eq!(options(&NewTask { on_duplicate, ..task() }), "i0 0 20 0 t4503599627370496");
+        let node = NodeOf { flow: TaskId::stored(b"f"), node: 3, home: Some("h".into()) };
+        assert_eq!(options(&NewTask { node: Some(node.clone()), ..task() }), "i0 0 20 0 k0\n3 f\nh");
+        let key = Some(TaskKey::stored(b"k"));
+        assert_eq!(options(&NewTask { node: Some(node), key, ..task() }), "i0 0 20 0 k0 k\n3 f\nh");
     }
 }

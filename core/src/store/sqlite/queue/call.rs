@@ -125,12 +125,8 @@ impl Stored {
 
     /// What to keep of a claim.
     pub(super) fn of_claim(reply: &ClaimReply) -> Self {
-        let claims = match reply {
-            ClaimReply::Claimed(tasks) => {
-                tasks.iter().map(|task| (task.id.as_str().into(), task.receipt)).collect()
-            }
-            ClaimReply::Empty { .. } | ClaimReply::Paused { .. } | ClaimReply::SchedulesDue(_) => Vec::new(),
-        };
+        let tasks = reply.tasks().unwrap_or_default();
+        let claims = tasks.iter().map(|task| (task.id.as_str().into(), task.receipt)).collect();
         Self { claims, ..Self::default() }
     }
 

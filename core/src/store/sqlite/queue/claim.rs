@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt, WallMillis};
+use crate::protocol::{Claim, ClaimReply, ClaimedTask, NodeOf, QueueReply, Receipt, WallMillis};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::record::RowState;
@@ -18,7 +18,7 @@ pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<Qu
     match work.hear(request.call)? {
         Heard::Repeated(stored) => {
             let again = give_again(work, request, &stored)?;
-            return Ok(QueueReply::Claim(with_schedules(work, again)?));
+            return Ok(QueueReply::Claim(with_others(work, again)?));
         }
         Heard::Abandoned => return Ok(QueueReply::Claim(nothing(work, None)?)),
         Heard::Superseded => return Ok(QueueReply::Superseded),
@@ -27,11 +27,15 @@ pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<Qu
     let reply = claim_new(work, request)?;
     let stored = Stored::of_claim(&reply);
     work.remember(request.call, Some(&stored), stored.lease(request))?;
-    Ok(QueueReply::Claim(with_schedules(work, reply)?))
+    Ok(QueueReply::Claim(with_others(work, reply)?))
 }
 
-/// The reply, and whether schedules are due.
-pub(super) fn with_schedules(work: &Work<'_>, reply: ClaimReply) -> rusqlite::Result<ClaimReply> {
+/// The reply, and whether schedules or flows are due.
+pub(super) fn with_others(work: &mut Work<'_>, reply: ClaimReply) -> rusqlite::Result<ClaimReply> {
+    let reply = match work.are_flows_due(reply.tasks().is_some()) {
+        true => ClaimReply::FlowsDue(Box::new(reply)),
+        false => reply,
+    };
     let first = schedule::first_due(work.step.connection, work.key)?;
     let are_due = first.is_some_and(|due| due <= work.now_ms);
     Ok(if are_due { ClaimReply::SchedulesDue(Box::new(reply)) } else { reply })
@@ -122,7 +126,7 @@ fn next_due(work: &Work<'_>) -> rusqlite::Result<(Option<Duration>, Option<WallM
     if others == Some(Duration::ZERO) {
         return Ok((others, None));
     }
-    // Those that are due are told of in another way: see `with_schedules`.
+    // Those that are due are told of in another way: see `with_others`.
     let slot = schedule::first_due(work.step.connection, work.key)?.filter(|due| *due > work.now_ms);
     let fires = slot.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
     let is_slot = fires.is_some_and(|fires| others.is_none_or(|others| fires < others));
@@ -141,5 +145,6 @@ fn claimed((task, body): WithBody, remaining: Duration) -> ClaimedTask {
         priority: task.priority,
         remaining,
         key: key_of(&task.key),
+        node: NodeOf::parse(&task.node),
     }
 }

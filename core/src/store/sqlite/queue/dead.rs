@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use crate::base::name::TaskId;
-use crate::protocol::{DEAD_TRIM, Happened, MAX_MOVED_BYTES, Receipt, Version};
+use crate::protocol::{DEAD_TRIM, Happened, MAX_MOVED_BYTES, NodeEvent, Receipt, Version};
 use crate::store::sqlite::queue::record::{Buried, How};
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;
@@ -18,6 +18,8 @@ pub(super) struct Grave {
     pub(super) expired: bool,
     pub(super) version: Version,
     pub(super) attempts: u32,
+    /// As in a task.
+    pub(super) node: Box<str>,
 }
 
 impl Work<'_> {
@@ -40,9 +42,9 @@ impl Work<'_> {
             .query_row([main.serial], |row| row.get(0))?;
         self.step.change(
             "INSERT INTO dead (queue, receipt, id, died, by_lease, version, due, priority, attempts,
-               max_attempts, first, expires, verdict, reason, body, expired, consumer, history, key)
+               max_attempts, first, expires, verdict, reason, body, expired, consumer, history, key, node)
              SELECT queue, ?2, id, ?3, ?4, version, due, priority, attempts, max_attempts, first, expires,
-               ?5, ?6, body, ?7, consumer, ?8, key FROM task WHERE serial = ?1",
+               ?5, ?6, body, ?7, consumer, ?8, key, node FROM task WHERE serial = ?1",
             &[
                 &main.serial,
                 &receipt,
@@ -56,6 +58,7 @@ impl Work<'_> {
         )?;
         self.record.died += 1;
         self.happen(Happened::Dead, main, reason)?;
+        self.end_node(&main.node, NodeEvent::Dead, None)?;
         let buried = self.record.buried(how == How::Expired);
         buried.count += 1;
         buried.size += size;
@@ -71,7 +74,7 @@ impl Work<'_> {
         self.step
             .connection
             .prepare_cached(
-                "SELECT serial, length(body), by_lease, verdict, expired, version, attempts FROM dead
+                "SELECT serial, length(body), by_lease, verdict, expired, version, attempts, node FROM dead
                  WHERE queue = ?1 AND id = ?2 AND receipt = ?3",
             )?
             .query_row((self.record.id, id.as_str(), receipt), |row| {
@@ -83,6 +86,7 @@ impl Work<'_> {
                     expired: row.get(4)?,
                     version: row.get(5)?,
                     attempts: row.get(6)?,
+                    node: row.get(7)?,
                 })
             })
             .optional()

@@ -2,7 +2,7 @@
 
 use crate::base::name::TaskKey;
 use crate::protocol::{
-    Enqueue, EnqueueOutcome, Happened, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version,
+    Enqueue, EnqueueOutcome, Happened, NewTask, NodeOf, OnDuplicate, Outcome, QueueReply, Receipt, Version,
 };
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
@@ -39,7 +39,8 @@ pub(super) fn enqueue_one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Resul
         return Ok(EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: Version::NONE, due: 0 });
     }
     let (outcome, version, due) = match work.find(id)? {
-        None if work.record.is_full() => return Ok(EnqueueOutcome::Full),
+        // What a flow has begun goes on.
+        None if work.record.is_full() && new.node.is_none() => return Ok(EnqueueOutcome::Full),
         None => add(work, new)?,
         Some(Live { main, successor: Some(successor) }) => onto_successor(work, new, main, successor)?,
         Some(Live { main, .. })
@@ -83,7 +84,7 @@ fn after_run(work: &mut Work<'_>, new: &NewTask, main: &Task) -> rusqlite::Resul
 /// Something comes after the run already: the enqueue acts on it.
 fn onto_successor(work: &mut Work<'_>, new: &NewTask, main: Task, old: Task) -> rusqlite::Result<Accepted> {
     if !replaces(new) {
-        return keep(work, &old);
+        return keep(work, new, &old);
     }
     let mut successor = revised(work, new, &old);
     compare(work, &mut successor, &main, &new.body)?;
@@ -103,7 +104,7 @@ fn onto_successor(work: &mut Work<'_>, new: &NewTask, main: Task, old: Task) -> 
 /// The id is pending.
 fn onto_pending(work: &mut Work<'_>, new: &NewTask, mut old: Task) -> rusqlite::Result<Accepted> {
     if !replaces(new) {
-        return keep(work, &old);
+        return keep(work, new, &old);
     }
     if old.receipt != Receipt::NONE {
         // Its lease has ended, and no settlement counts any more.
@@ -130,10 +131,18 @@ fn onto_pending(work: &mut Work<'_>, new: &NewTask, mut old: Task) -> rusqlite::
     Ok(accepted)
 }
 
-/// The task that is there stays as it is.
-fn keep(work: &mut Work<'_>, task: &Task) -> rusqlite::Result<Accepted> {
+/// The task that is there stays as it is, but that it becomes the node that is asked for.
+fn keep(work: &mut Work<'_>, new: &NewTask, task: &Task) -> rusqlite::Result<Accepted> {
     let version = work.next_version();
-    work.step.change("UPDATE task SET version = ?2 WHERE serial = ?1", &[&task.serial, &version])?;
+    match &new.node {
+        None => {
+            work.step.change("UPDATE task SET version = ?2 WHERE serial = ?1", &[&task.serial, &version])?
+        }
+        Some(node) => work.step.change(
+            "UPDATE task SET version = ?2, node = ?3 WHERE serial = ?1",
+            &[&task.serial, &version, &node.text()],
+        )?,
+    };
     Ok((Outcome::Kept, version, task.due))
 }
 
@@ -180,18 +189,23 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
         history: History::default(),
         cancelled: false,
         key: new.key.as_ref().map_or("", TaskKey::as_str).into(),
+        node: new.node.as_ref().map(NodeOf::text).unwrap_or_default().into(),
         left: false,
     }
 }
 
-/// The new task in the row of an old one of the same id.
+/// The new task in the row of an old one of the same id, which may have been a node.
 fn revised(work: &mut Work<'_>, new: &NewTask, old: &Task) -> Task {
     let first = match new.on_duplicate {
         OnDuplicate::Debounce { .. } => old.first,
         _ => work.now_ms,
     };
     let (serial, settled, verdict) = (old.serial, old.settled, old.verdict);
-    Task { serial, settled, verdict, ..fresh(work, new, first) }
+    let mut task = Task { serial, settled, verdict, ..fresh(work, new, first) };
+    if new.node.is_none() {
+        task.node.clone_from(&old.node);
+    }
+    task
 }
 
 fn replaces(new: &NewTask) -> bool {

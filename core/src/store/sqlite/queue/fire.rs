@@ -80,6 +80,7 @@ fn add(
         expires: (schedule.expires > 0).then(|| Duration::from_millis(schedule.expires)),
         on_duplicate: OnDuplicate::Keep,
         key: schedule.key.clone(),
+        node: None,
     };
     Ok(enqueue_one(work, &task)? != EnqueueOutcome::Full)
 }

@@ -35,7 +35,7 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
     work.step
         .connection
         .prepare_cached(
-            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body, length(body), history, key FROM dead
+            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body, length(body), history, key, node FROM dead
              WHERE serial = ?1",
         )?
         .query_row([serial], |row| {
@@ -63,6 +63,7 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
                 history: row.get(9)?,
                 cancelled: false,
                 key: row.get(10)?,
+                node: row.get(11)?,
                 left: false,
             };
             Ok((task, row.get_ref(7)?.as_blob()?.into()))

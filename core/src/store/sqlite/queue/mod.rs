@@ -12,8 +12,11 @@ mod enqueue;
 mod events;
 mod extend_claim;
 mod fire;
+mod flow;
+mod forget;
 mod gate;
 mod get;
+mod get_flow;
 mod history;
 mod key_book;
 mod keys;
@@ -21,15 +24,23 @@ mod kick;
 mod limit_key;
 mod limits;
 mod list;
+mod list_flows;
 mod list_keys;
 mod list_schedules;
+mod lost_nodes;
+mod node;
+mod outbox;
 mod pause;
 mod pause_schedule;
 mod peek;
 mod pop;
+mod post_messages;
 mod promote;
 mod purge;
+mod put_flow;
 mod put_schedules;
+mod read_nodes;
+mod read_outbox;
 mod record;
 mod remove;
 mod remove_dead;
@@ -40,6 +51,7 @@ mod schedule;
 mod settle;
 mod settle_and_claim;
 mod stats;
+mod step_flows;
 mod sweep;
 mod take;
 mod task;
@@ -52,7 +64,7 @@ mod work;
 use rusqlite::Connection;
 
 use crate::base::name::{Prefixes, QueueName};
-use crate::protocol::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
+use crate::protocol::{QueueReply, QueueRequest, QueueVerb, Reply};
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::view::{Reading, is_of_boot};
 pub(super) use crate::store::sqlite::queue::work::Shared;
@@ -96,13 +108,21 @@ pub(super) fn perform(
         QueueVerb::Fire(verb) => fire::fire(work_on, verb)?,
         QueueVerb::PauseSchedule(verb) => pause_schedule::pause_schedule(work_on, verb)?,
         QueueVerb::RemoveSchedule(id) => remove_schedule::remove_schedule(work_on, id)?,
+        QueueVerb::PutFlow(verb) => put_flow::put_flow(work_on, verb)?,
+        QueueVerb::ReadOutbox(verb) => read_outbox::read_outbox(work_on, *verb)?,
+        QueueVerb::StepFlows(verb) => step_flows::step_flows(work_on, verb)?,
+        QueueVerb::PostMessages(verb) => post_messages::post_messages(work_on, verb)?,
         QueueVerb::Peek(_)
         | QueueVerb::Get(_)
         | QueueVerb::List(_)
         | QueueVerb::Stats
         | QueueVerb::Consumers
         | QueueVerb::ListKeys(_)
-        | QueueVerb::ListSchedules(_) => {
+        | QueueVerb::ListSchedules(_)
+        | QueueVerb::GetFlow(_)
+        | QueueVerb::ListFlows(_)
+        | QueueVerb::ReadNodes(_)
+        | QueueVerb::LostNodes(_) => {
             return Ok(Reply::Queue(answer(step.connection, request, view)?).into());
         }
     };
@@ -144,10 +164,7 @@ pub(super) fn has_due(
 /// Whether the reply gives tasks away.
 pub(super) fn has_taken(reply: &Reply) -> bool {
     match reply {
-        Reply::Queue(QueueReply::Claim(ClaimReply::Claimed(_))) => true,
-        Reply::Queue(QueueReply::Claim(ClaimReply::SchedulesDue(reply))) => {
-            matches!(**reply, ClaimReply::Claimed(_))
-        }
+        Reply::Queue(QueueReply::Claim(reply)) => reply.tasks().is_some(),
         _ => false,
     }
 }
@@ -165,8 +182,16 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         QueueVerb::ListSchedules(verb) => {
             list_schedules::list_schedules(connection, request.queue.key(), reading.now_ms, verb)
         }
+        QueueVerb::GetFlow(id) => get_flow::get_flow(&reading, id),
+        QueueVerb::ListFlows(verb) => list_flows::list_flows(&reading, verb),
+        QueueVerb::ReadNodes(verb) => read_nodes::read_nodes(&reading, verb),
+        QueueVerb::LostNodes(verb) => lost_nodes::lost_nodes(&reading, verb),
         // Those write: see `perform`.
-        QueueVerb::Enqueue(_)
+        QueueVerb::PutFlow(_)
+        | QueueVerb::ReadOutbox(_)
+        | QueueVerb::StepFlows(_)
+        | QueueVerb::PostMessages(_)
+        | QueueVerb::Enqueue(_)
         | QueueVerb::Claim(_)
         | QueueVerb::Settle(_)
         | QueueVerb::SettleAndClaim(..)
@@ -199,7 +224,7 @@ pub(super) fn list_queues(
 ) -> rusqlite::Result<(u64, Vec<QueueName>)> {
     let mut statement = connection.prepare_cached(
         "SELECT id, key, counter > 0 OR paused <> 0
-           OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL OR events > 0 OR limited = 2
+           OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL OR events > 0 OR limited = 2 OR messages > 0
            OR EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
          FROM queue WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::{Happened, Pop, QueueReply, TaskState, Verdict};
+use crate::protocol::{Happened, NodeEvent, Pop, QueueReply, TaskState, Verdict};
 use crate::store::sqlite::queue::task::verdict_number;
 use crate::store::sqlite::queue::view::record_of;
 use crate::store::sqlite::queue::work::Work;
@@ -16,6 +16,7 @@ pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueRe
     let taken = work.take(request.max, |work, mut live| {
         live.main.spend(verdict_number(&Verdict::Ack));
         work.record.acked += 1;
+        work.end_node(&live.main.node, NodeEvent::Done, None)?;
         work.succeed(live)
     })?;
     for (task, _) in &taken {

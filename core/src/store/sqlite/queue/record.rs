@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::protocol::{
-    DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL, QueueSettings,
-};
+use crate::protocol::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, QUEUE_REFRESH, QueueSettings};
 use crate::store::sqlite::numbers::number;
-use crate::store::sqlite::step::{CLEAN_UP, Step, millis};
+use crate::store::sqlite::queue::forget::{clean_queues, drop_rows, retire};
+use crate::store::sqlite::step::{Step, millis};
 
 /// Where a live task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +34,35 @@ pub(super) enum How {
 
 /// How many of the tasks that a purge left each later call drops at most: enough to be done before as many new
 /// ones have come, few enough not to be felt.
-const PURGE_STEP: usize = 100;
+pub(super) const PURGE_STEP: usize = 100;
 
 /// How many dead tasks of a kind there are, or results, and the bytes of their bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Buried {
     pub(super) count: i64,
     pub(super) size: i64,
+}
+
+/// Of flows: how many have begun and not ended, those that have ended, and those that were dropped and have nodes left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flows {
+    pub(super) live: i64,
+    pub(super) ended: i64,
+    pub(super) dropped: i64,
+    /// When one is over its age, in milliseconds; 0: never.
+    pub(super) look: i64,
+    /// When the next one is looked after, and the one that was.
+    pub(super) walk_at: i64,
+    pub(super) walked: i64,
+}
+
+/// How many messages the outbox has, and the number of the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outbox {
+    pub(super) count: i64,
+    pub(super) last: i64,
+    /// When the first one came after it was empty, or after the last step, in milliseconds.
+    pub(super) since: i64,
 }
 
 /// A queue's row as a verb finds it and leaves it.
@@ -75,6 +96,8 @@ pub(super) struct Record {
     pub(super) acked: i64,
     pub(super) retried: i64,
     pub(super) died: i64,
+    pub(super) flows: Flows,
+    pub(super) outbox: Outbox,
     /// The row to which a purge left the tasks; they are dropped a few at a time.
     purged: i64,
 }
@@ -87,7 +110,8 @@ impl Record {
                 "SELECT id, used, counter, sequence, paused, max_len, dead_max, dead_age, dead_bytes, intake,
                    scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged,
                    expired, expired_size, results, results_size, asked_until, events, last_event,
-                   held, limited
+                   held, limited, flows, flows_ended, flows_dropped, flows_look, walk_at, walked, messages,
+                   last_message, messages_since
                  FROM queue WHERE key = ?1",
             )?
             .query_row([key], Self::read)
@@ -122,6 +146,15 @@ impl Record {
             acked: row.get(17)?,
             retried: row.get(18)?,
             died: row.get(19)?,
+            flows: Flows {
+                live: row.get(30)?,
+                ended: row.get(31)?,
+                dropped: row.get(32)?,
+                look: row.get(33)?,
+                walk_at: row.get(34)?,
+                walked: row.get(35)?,
+            },
+            outbox: Outbox { count: row.get(36)?, last: row.get(37)?, since: row.get(38)? },
             purged: row.get(20)?,
         })
     }
@@ -150,7 +183,9 @@ impl Record {
                dead_age = ?7, dead_bytes = ?8, intake = ?9, scheduled = ?10, ready = ?11, claimed = ?12,
                parked = ?13, dead = ?14, dead_size = ?15, enqueued = ?16, acked = ?17, retried = ?18,
                died = ?19, purged = ?20, expired = ?21, expired_size = ?22, results = ?23, results_size = ?24,
-               asked_until = ?25, events = ?26, last_event = ?27, held = ?28, limited = ?29
+               asked_until = ?25, events = ?26, last_event = ?27, held = ?28, limited = ?29,
+               flows = ?30, flows_ended = ?31, flows_dropped = ?32, flows_look = ?33, walk_at = ?34, walked = ?35,
+               messages = ?36, last_message = ?37, messages_since = ?38
              WHERE id = ?1",
             &[
                 &self.id,
@@ -182,6 +217,15 @@ impl Record {
                 &self.last_event,
                 &self.counts[4],
                 &self.limited,
+                &self.flows.live,
+                &self.flows.ended,
+                &self.flows.dropped,
+                &self.flows.look,
+                &self.flows.walk_at,
+                &self.flows.walked,
+                &self.outbox.count,
+                &self.outbox.last,
+                &self.outbox.since,
             ],
         )?;
         Ok(())
@@ -208,7 +252,7 @@ impl Record {
         self.counts[RowState::Parked as usize] += held;
     }
 
-    /// Leaves all tasks and windows to another row and goes on without any under a new number. To delete a
+    /// Leaves all tasks, windows, flows and messages to another row and goes on without any under a new number. To delete a
     /// million rows takes seconds, in which nobody could renew a lease.
     pub(super) fn purge(&mut self, step: &Step<'_>) -> rusqlite::Result<()> {
         let old = self.id;
@@ -224,6 +268,9 @@ impl Record {
             dead: Buried::default(),
             expired: Buried::default(),
             results: Buried::default(),
+            flows: Flows::default(),
+            // Numbers go on.
+            outbox: Outbox { last: self.outbox.last, ..Outbox::default() },
             purged: old,
             ..*self
         };
@@ -309,76 +356,6 @@ impl Record {
             ..QueueSettings::default()
         }
     }
-}
-
-/// Drops the rows of queues that nobody used for a week and that hold nothing. Dead tasks count as nothing
-/// once they are over their age.
-fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
-    let now = step.wall / 1_000;
-    let stale: Vec<i64> = step.few(
-        "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed + held = 0 AND paused = 0 AND limited < 2
-           AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL AND events = 0
-           AND (dead + expired + results = 0 OR used <= ?2)
-           AND NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
-         ORDER BY used LIMIT ?3",
-        &[&(now - millis(QUEUE_TTL)), &(now - millis(DEAD_AGE + QUEUE_REFRESH)), &CLEAN_UP],
-        |row| row.get(0),
-    )?;
-    for id in stale {
-        if drop_rows(step, id, MAX_BATCH)? {
-            step.change("DELETE FROM idle WHERE queue = ?1", &[&id])?;
-            step.change("DELETE FROM call WHERE queue = ?1", &[&id])?;
-            step.change("DELETE FROM queue WHERE id = ?1", &[&id])?;
-        } else {
-            retire(step, id)?;
-        }
-    }
-    Ok(())
-}
-
-/// Makes a queue's row one that has no name's key and holds nothing that counts, until clean_queues or the
-/// queue that was purged has dropped its tasks.
-fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
-    step.change(
-        "UPDATE queue SET key = char(1) || id, counter = 0, paused = 0, max_len = NULL, dead_max = NULL,
-           dead_age = NULL, dead_bytes = NULL, intake = NULL, scheduled = 0, ready = 0, claimed = 0,
-           parked = 0, held = 0, limited = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0, results = 0, results_size = 0,
-           events = 0
-         WHERE id = ?1",
-        &[&id],
-    )?;
-    Ok(())
-}
-
-/// Drops tasks, dead tasks and windows of a queue, at most so many, and so many bytes; whether it has none any more.
-fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool> {
-    let mut left = i64::try_from(limit).unwrap_or(i64::MAX);
-    let dropped = |dropped: usize| i64::try_from(dropped).unwrap_or(i64::MAX);
-    for (table, rows, row) in
-        [("task", "serial", "serial"), ("dead", "serial", "serial"), ("result", "queue = ?1 AND id", "id")]
-    {
-        // The first goes whatever its size.
-        let sql = format!(
-            "DELETE FROM {table} WHERE {rows} IN (SELECT {row} FROM (
-               SELECT {row}, sum(size) OVER (ORDER BY {row}) - size AS before FROM (
-                 SELECT {row}, length(body) AS size FROM {table} WHERE queue = ?1 LIMIT ?2)) WHERE before < ?3)"
-        );
-        left -= dropped(step.change(&sql, &[&queue, &left, &MAX_MOVED_BYTES])?);
-    }
-    for (table, row) in [("throttle", "id"), ("key_time", "key")] {
-        let sql = format!(
-            "DELETE FROM {table} WHERE queue = ?1 AND {row} IN (SELECT {row} FROM {table} WHERE queue = ?1 LIMIT ?2)"
-        );
-        left -= dropped(step.change(&sql, &[&queue, &left])?);
-    }
-    step.connection
-        .prepare_cached(
-            "SELECT NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1) AND NOT EXISTS (
-               SELECT 1 FROM dead WHERE queue = ?1) AND NOT EXISTS (SELECT 1 FROM throttle WHERE queue = ?1)
-               AND NOT EXISTS (SELECT 1 FROM result WHERE queue = ?1)
-               AND NOT EXISTS (SELECT 1 FROM key_time WHERE queue = ?1)",
-        )?
-        .query_row([queue], |row| row.get(0))
 }
 
 fn insert(step: &Step<'_>, key: &str) -> rusqlite::Result<i64> {

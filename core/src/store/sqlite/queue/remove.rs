@@ -1,6 +1,6 @@
 //! Drop a task: its run, its successor and its throttle window.
 
-use crate::protocol::{Happened, QueueReply, Remove, Removed};
+use crate::protocol::{Happened, NodeEvent, QueueReply, Remove, Removed};
 use crate::store::sqlite::queue::work::Work;
 
 /// Like remove.lua.
@@ -18,9 +18,11 @@ pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<
     let Some(live) = live else { return Ok(QueueReply::Remove(Removed::Absent)) };
     work.rouse(id)?;
     work.happen(Happened::Removed, &live.main, "")?;
+    work.end_node(&live.main.node, NodeEvent::Cancelled, None)?;
     work.leave_key(&live.main)?;
     work.delete(&live.main)?;
     if let Some(successor) = &live.successor {
+        work.drop_node(&live.main, successor)?;
         work.delete(successor)?;
     }
     Ok(QueueReply::Remove(Removed::Removed))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::{Happened, Receipt, Settle, Settled, Settlement, Verdict, Version};
+use crate::protocol::{Happened, NodeEvent, Receipt, Settle, Settled, Settlement, Verdict, Version};
 use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
@@ -55,6 +55,7 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
                 work.update(&live.main, live.main.state)?;
             } else {
                 keep_result(work, &live.main.id, live.main.version, verdict)?;
+                work.end_node(&live.main.node, NodeEvent::Done, result_of(verdict))?;
                 work.succeed(live)?;
             }
         }
@@ -116,6 +117,7 @@ fn settle_dead(work: &mut Work<'_>, item: &Settlement, lives: bool) -> rusqlite:
         work.record.acked += 1;
         work.happen_to(Happened::Done, item.id.as_str(), grave.version, grave.attempts, "")?;
         keep_result(work, item.id.as_str(), grave.version, &item.verdict)?;
+        work.end_node(&grave.node, NodeEvent::Done, result_of(&item.verdict))?;
         work.forget_dead(grave.serial, grave.size, grave.expired)?;
         return Ok(Settled::Done { late: true, dead: false });
     }
@@ -127,5 +129,12 @@ fn keep_result(work: &mut Work<'_>, id: &str, version: Version, verdict: &Verdic
     match verdict {
         Verdict::AckWith { result, keep } => work.keep_result(id, version, work.after(*keep), result),
         _ => Ok(()),
+    }
+}
+
+fn result_of(verdict: &Verdict) -> Option<&[u8]> {
+    match verdict {
+        Verdict::AckWith { result, .. } => Some(result),
+        _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Claim, QueueReply, Settle};
 use crate::store::sqlite::queue::call::{Heard, Stored};
-use crate::store::sqlite::queue::claim::{claim_new, give_again, with_schedules};
+use crate::store::sqlite::queue::claim::{claim_new, give_again, with_others};
 use crate::store::sqlite::queue::settle;
 use crate::store::sqlite::queue::work::Work;
 
@@ -15,7 +15,7 @@ pub(super) fn settle_and_claim(
     match work.hear(claim.call)? {
         Heard::Repeated(stored) => {
             let again = give_again(work, claim, &stored)?;
-            return Ok(QueueReply::SettleAndClaim(stored.settled, with_schedules(work, again)?));
+            return Ok(QueueReply::SettleAndClaim(stored.settled, with_others(work, again)?));
         }
         Heard::Superseded | Heard::Abandoned => return Ok(QueueReply::Superseded),
         Heard::New => {}
@@ -24,5 +24,5 @@ pub(super) fn settle_and_claim(
     let reply = claim_new(work, claim)?;
     let stored = Stored { settled, ..Stored::of_claim(&reply) };
     work.remember(claim.call, Some(&stored), stored.lease(claim))?;
-    Ok(QueueReply::SettleAndClaim(stored.settled, with_schedules(work, reply)?))
+    Ok(QueueReply::SettleAndClaim(stored.settled, with_others(work, reply)?))
 }

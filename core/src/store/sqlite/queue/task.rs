@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use crate::protocol::{Happened, LEASE_ENDED, Receipt, TURN_BITS, Verdict, Version};
+use crate::protocol::{Happened, LEASE_ENDED, NodeEvent, Receipt, TURN_BITS, Verdict, Version};
 use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::{How, RowState};
 use crate::store::sqlite::queue::work::Work;
@@ -45,6 +45,8 @@ pub(super) struct Task {
     pub(super) cancelled: bool,
     /// Whose limits it has; empty: nobody's.
     pub(super) key: Box<str>,
+    /// Which one of which flow it is; empty: none.
+    pub(super) node: Box<str>,
     /// Whether its key has been told already that it leaves the place that it has in the table.
     pub(super) left: bool,
 }
@@ -83,7 +85,7 @@ macro_rules! select_task {
         concat!(
             "SELECT serial, id, state + (state = 3 AND parked = 0), turn, ends, version, due, priority, attempts, max_attempts, first, ",
             "expires, receipt, settled, verdict, replaces, reason, backoff, consumer, length(body), history, cancelled, ",
-            "key",
+            "key, node",
             $rest
         )
     };
@@ -91,7 +93,7 @@ macro_rules! select_task {
 pub(super) use select_task;
 
 /// The first column after those of a task.
-pub(super) const AFTER_TASK: usize = 23;
+pub(super) const AFTER_TASK: usize = 24;
 
 impl Task {
     /// Reads the columns of [`select_task`].
@@ -120,6 +122,7 @@ impl Task {
             history: row.get(20)?,
             cancelled: row.get(21)?,
             key: row.get(22)?,
+            node: row.get(23)?,
             left: false,
         })
     }
@@ -194,9 +197,9 @@ impl Work<'_> {
         self.step.change(
             "INSERT INTO task (queue, id, parked, state, turn, ends, version, due, priority, attempts,
                max_attempts, first, expires, receipt, settled, verdict, replaces, reason, backoff, consumer, body,
-               history, key)
+               history, key, node)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-               ?21, ?22, ?23)",
+               ?21, ?22, ?23, ?24)",
             &[
                 &self.record.id,
                 &task.id,
@@ -221,6 +224,7 @@ impl Work<'_> {
                 &body,
                 &task.history,
                 &task.key,
+                &task.node,
             ],
         )?;
         Ok(())
@@ -237,7 +241,7 @@ impl Work<'_> {
             "UPDATE task SET state = ?2, turn = ?3, ends = ?4, version = ?5, due = ?6, priority = ?7,
                attempts = ?8, max_attempts = ?9, first = ?10, expires = ?11, receipt = ?12, settled = ?13,
                verdict = ?14, replaces = ?15, reason = ?16, backoff = ?17, consumer = ?18, history = ?19,
-               cancelled = ?20, key = ?21, progress = x''
+               cancelled = ?20, key = ?21, node = ?22, progress = x''
              WHERE serial = ?1",
             &[
                 &task.serial,
@@ -261,6 +265,7 @@ impl Work<'_> {
                 &task.history,
                 &task.cancelled,
                 &task.key,
+                &task.node,
             ],
         )?;
         Ok(())
@@ -332,6 +337,7 @@ impl Work<'_> {
     /// The end of a task that was cancelled.
     pub(super) fn end_cancelled(&mut self, live: Live) -> rusqlite::Result<()> {
         self.happen(Happened::Cancelled, &live.main, "")?;
+        self.end_node(&live.main.node, NodeEvent::Cancelled, None)?;
         self.succeed(live)
     }
 
@@ -357,6 +363,9 @@ impl Work<'_> {
         let Some(next) = &mut live.successor else { return self.succeed(live) };
         if next.follows == Follows::Again {
             next.go_on(&live.main);
+        }
+        if next.node.is_empty() && !live.main.node.is_empty() {
+            next.node.clone_from(&live.main.node);
         }
         next.hold_back(live.main.backoff, self.now_ms);
         let is_alike = next.priority == live.main.priority && next.key == live.main.key;

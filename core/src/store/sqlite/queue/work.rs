@@ -29,6 +29,8 @@ pub(super) struct Work<'a> {
     pub(super) ready: bool,
     /// Whether something will be due earlier than any waiter expects.
     pub(super) earlier: bool,
+    /// Whether messages came of which nobody was told yet.
+    pub(super) has_mail: bool,
     /// The earliest due of a scheduled task, once it was asked for.
     earliest: Option<i64>,
     /// Those who are told of the end of a task.
@@ -87,6 +89,7 @@ impl<'a> Work<'a> {
             now_ms,
             ready: false,
             earlier: false,
+            has_mail: false,
             earliest: None,
             roused: Vec::new(),
             new_results: 0,
@@ -105,8 +108,9 @@ impl<'a> Work<'a> {
         self.ready |= is_limited && self.record.count(RowState::Claimed) < self.claims_before;
         self.trim_dead()?;
         self.trim_results()?;
+        self.tidy_flows()?;
         self.tell_events()?;
-        let chance = self.ready || self.earlier;
+        let chance = self.ready || self.earlier || self.has_mail;
         let wake = if chance && !self.record.paused { self.choose()? } else { None };
         self.record.clean_purged(&self.step)?;
         shared.record = Some((self.record, self.before));

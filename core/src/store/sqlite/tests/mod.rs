@@ -2,6 +2,7 @@
 
 mod cached;
 mod file;
+mod flows;
 mod fork;
 mod group;
 mod limiter;

@@ -35,6 +35,7 @@ pub(super) fn id(text: &str) -> TaskId {
 pub(super) fn task(name: &str) -> NewTask {
     NewTask {
         key: None,
+        node: None,
         id: id(name),
         body: name.as_bytes().into(),
         due: Due::Now,
@@ -181,7 +182,10 @@ impl Queue {
     pub(super) fn claim(&self, max: u32) -> Vec<ClaimedTask> {
         match self.ask_claim(self.claim_of(max)) {
             ClaimReply::Claimed(tasks) => tasks,
-            ClaimReply::Empty { .. } | ClaimReply::Paused { .. } | ClaimReply::SchedulesDue(_) => Vec::new(),
+            ClaimReply::Empty { .. }
+            | ClaimReply::Paused { .. }
+            | ClaimReply::SchedulesDue(_)
+            | ClaimReply::FlowsDue(_) => Vec::new(),
         }
     }
 

@@ -89,6 +89,7 @@ fn queue_first(queue: &Queue) -> Vec<ClaimedTask> {
     let record = queue.get("0000").unwrap();
     vec![ClaimedTask {
         key: None,
+        node: None,
         id: record.id,
         body: record.body,
         receipt: record.receipt,

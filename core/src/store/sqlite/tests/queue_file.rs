@@ -243,7 +243,7 @@ fn a_file_of_version_1_is_upgraded_and_keeps_its_locks() {
          PRAGMA user_version = 1",
     );
     let store = open_file(&scratch.file());
-    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 13);
+    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 14);
     assert_eq!(store.count("SELECT least_version FROM store"), 1, "a library of version 1 may use it");
     assert_eq!(store.try_acquire("l", 2), None);
     store.release("l", 1);

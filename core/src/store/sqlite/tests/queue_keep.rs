@@ -245,7 +245,7 @@ fn queues_unused_for_a_week_are_forgotten_unless_they_hold_something() {
         ask(name, QueueVerb::Pop(Pop { max: 1 }));
     }
     queue.store.sql(
-        "INSERT INTO dead SELECT NULL, id, 5, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', x'00', 0, '', '', '' FROM queue
+        "INSERT INTO dead SELECT NULL, id, 5, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', x'00', 0, '', '', '', '' FROM queue
            WHERE key = 'Queue:dead';
          UPDATE queue SET dead = 1, dead_size = 1 WHERE key = 'Queue:dead'",
     );

@@ -127,6 +127,7 @@ impl Model {
             priority: main.priority,
             remaining: Duration::from_micros(ends - self.now.boot),
             key: None,
+            node: None,
         }
     }
 
@@ -197,7 +198,10 @@ impl Model {
 fn stored_of(reply: &ClaimReply) -> Stored {
     let claims = match reply {
         ClaimReply::Claimed(tasks) => tasks.iter().map(|task| (task.id.clone(), task.receipt)).collect(),
-        ClaimReply::Empty { .. } | ClaimReply::Paused { .. } | ClaimReply::SchedulesDue(_) => Vec::new(),
+        ClaimReply::Empty { .. }
+        | ClaimReply::Paused { .. }
+        | ClaimReply::SchedulesDue(_)
+        | ClaimReply::FlowsDue(_) => Vec::new(),
     };
     Stored { claims, ..Stored::default() }
 }

@@ -210,7 +210,7 @@ impl Model {
                 QueueReply::Configure
             }
             QueueVerb::Events(verb) => QueueReply::Events(self.events(*verb)),
-            // Schedules have a fleet of their own, and so have keys and limits.
+            // Schedules have a fleet of their own, and so have keys and limits; flows a world in the engine's tests.
             QueueVerb::Peek(_)
             | QueueVerb::List(_)
             | QueueVerb::LimitKey(_)
@@ -219,7 +219,15 @@ impl Model {
             | QueueVerb::ListSchedules(_)
             | QueueVerb::Fire(_)
             | QueueVerb::PauseSchedule(_)
-            | QueueVerb::RemoveSchedule(_) => got.clone(),
+            | QueueVerb::RemoveSchedule(_)
+            | QueueVerb::PutFlow(_)
+            | QueueVerb::ReadOutbox(_)
+            | QueueVerb::StepFlows(_)
+            | QueueVerb::PostMessages(_)
+            | QueueVerb::GetFlow(_)
+            | QueueVerb::ListFlows(_)
+            | QueueVerb::ReadNodes(_)
+            | QueueVerb::LostNodes(_) => got.clone(),
         }
     }
 

@@ -9,8 +9,9 @@ use redis::Value;
 use crate::base::name::{TaskId, TaskKey};
 use crate::protocol::{
     AttemptFailed, Cancelled, ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, EventRecord,
-    EventsReply, ExtendClaimReply, Happened, ListReply, Outcome, Place, QueueReply, QueueStats, QueueVerb,
-    Receipt, Removed, RescheduleReply, ResultReply, Settled, Swept, TaskRecord, TaskState, Version,
+    EventsReply, ExtendClaimReply, Happened, ListReply, NodeOf, Outcome, Place, QueueReply, QueueStats,
+    QueueVerb, Receipt, Removed, RescheduleReply, ResultReply, Settled, Swept, TaskRecord, TaskState,
+    Version,
 };
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
@@ -109,6 +110,17 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::PauseSchedule(_), Code::Absent) => QueueReply::PauseSchedule(false),
         (QueueVerb::RemoveSchedule(_), Code::Removed) => QueueReply::RemoveSchedule(true),
         (QueueVerb::RemoveSchedule(_), Code::Absent) => QueueReply::RemoveSchedule(false),
+        (
+            QueueVerb::PutFlow(_)
+            | QueueVerb::ReadOutbox(_)
+            | QueueVerb::StepFlows(_)
+            | QueueVerb::PostMessages(_)
+            | QueueVerb::GetFlow(_)
+            | QueueVerb::ListFlows(_)
+            | QueueVerb::ReadNodes(_)
+            | QueueVerb::LostNodes(_),
+            code,
+        ) => items.of_flows(verb, code)?,
         _ => return None,
     };
     // Something is left over: it is not what it seems to be.
@@ -173,6 +185,15 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// `None` within if there are none.
+    pub(super) fn maybe_bytes(&mut self) -> Option<Option<&'a [u8]>> {
+        match self.0.next()? {
+            Value::BulkString(bytes) => Some(Some(bytes)),
+            Value::Nil => Some(None),
+            _ => None,
+        }
+    }
+
     fn enqueued(&mut self) -> Option<EnqueueOutcome> {
         let (code, version, due) = (self.code()?, self.version()?, self.number()?);
         let outcome = match code {
@@ -222,6 +243,10 @@ impl<'a> Items<'a> {
                 Code::SchedulesDue => return None,
                 code => ClaimReply::SchedulesDue(Box::new(self.claim(code)?)),
             },
+            Code::FlowsDue => match self.code()? {
+                Code::SchedulesDue | Code::FlowsDue => return None,
+                code => ClaimReply::FlowsDue(Box::new(self.claim(code)?)),
+            },
             _ => return None,
         })
     }
@@ -240,6 +265,7 @@ impl<'a> Items<'a> {
             priority: task.number(field::PRIORITY)?.try_into().ok()?,
             remaining: self.time()?,
             key: task.key(),
+            node: task.node(),
         })
     }
 
@@ -305,7 +331,7 @@ impl<'a> Items<'a> {
     }
 
     /// `None` within if its part is 0.
-    fn place(&mut self) -> Option<Option<Place>> {
+    pub(super) fn place(&mut self) -> Option<Option<Place>> {
         let (part, score, member) = (u8::try_from(self.int()?).ok()?, self.bytes()?, self.bytes()?);
         let score = str::from_utf8(score).ok()?;
         Some((part > 0).then(|| Place { part, score: score.into(), member: member.into() }))
@@ -396,6 +422,11 @@ impl<'a> Fields<'a> {
     /// The key of a task, if it has one.
     fn key(&self) -> Option<TaskKey> {
         Some(self.bytes(field::KEY)).filter(|key| !key.is_empty()).map(TaskKey::stored)
+    }
+
+    /// Which node of which flow a task is, if it is one.
+    fn node(&self) -> Option<NodeOf> {
+        NodeOf::parse(&String::from_utf8_lossy(self.bytes(field::NODE)))
     }
 
     /// When and why the last attempts failed; `None` if it is nothing of the kind.

@@ -43,7 +43,7 @@ if number and last <= number then
 end
 local waits = ARGV[2] == '' or redis.call('ZREM', KEYS[@IDLE], ARGV[2]) == 1
 keep()
-if chance or (not waits and next_due() == 0) then
+if chance or message_count > 0 or (not waits and next_due() == 0) then
   wake(ARGV[2])
 end
 send_hints()

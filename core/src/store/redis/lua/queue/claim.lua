@@ -1,10 +1,10 @@
 -- Take tasks under a lease, or wait for some.
 -- keys:    the queue's; CALL
 -- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer
--- returns: {@SCHEDULES_DUE if some are, then @GIVEN, then per task: id, packed, body, ms left} |
---          {@SCHEDULES_DUE if some are, then @EMPTY, us until the next due or -1, rank, wall ms of the
---          slot that is that, or -1} |
---          {@SCHEDULES_DUE if some are, then @PAUSED, rank} | {@SUPERSEDED}
+-- returns: {@SCHEDULES_DUE if some are, @FLOWS_DUE if somebody is to look after flows, then
+--          @GIVEN, then per task: id, packed, body, ms left; or
+--          @EMPTY, us until the next due or -1, rank, wall ms of the slot that is that, or -1; or
+--          @PAUSED, rank} | {@SUPERSEDED}
 
 -- include record.lua
 -- include call.lua
@@ -43,6 +43,16 @@ if last ~= number then
   remember({ given }, #given > 0 and tonumber(ARGV[3]) or 0)
 end
 keep()
+if outbox then
+  -- include flows_due.lua
+  if are_flows_due(#reply > none) then
+    for i = #reply, none, -1 do
+      reply[i + 1] = reply[i]
+    end
+    reply[none] = @FLOWS_DUE
+    none = none + 1
+  end
+end
 if #reply == none then
   -- What there will be is the caller's, if it waits: it is told when.
   reply[none] = nil
@@ -56,7 +66,7 @@ end
 if waiter ~= '' then
   redis.call('ZREM', KEYS[@IDLE], waiter)
 end
-if not before and is_left() then
+if message_count > 0 or (not before and is_left()) then
   wake(waiter)
 end
 send_hints()

@@ -2,6 +2,7 @@
 
 -- include succeed.lua
 -- include happen.lua
+-- include outbox.lua
 
 -- Dead records that are not stored yet: in order, and by receipt.
 local deaths, dead_now = {}, {}
@@ -10,6 +11,9 @@ local deaths, dead_now = {}, {}
 -- for. What `expired` has a set of its own: it pushes no failure out.
 local function record_death(id, task, reason, receipt, expired, nameless)
   died = died + 1
+  if task[@NODE] then
+    post(@NODE_DEAD, task[@NODE], 0)
+  end
   happen(@EVENT_DEAD, id, task, reason)
   if expired then
     expired_size = expired_size + task[@SIZE]

@@ -2,7 +2,7 @@
 
 -- include die.lua
 
--- Ends the delivery that is not settled yet; whether the task is dead. What is put back without a delay comes
+-- Ends the delivery that is not settled yet; whether the task is dead. The reason of an ack is its result, if it has one. What is put back without a delay comes
 -- back to its place in line.
 local function end_delivery(id, verdict, delay, reason)
   local main = mains[id]
@@ -24,6 +24,9 @@ local function end_delivery(id, verdict, delay, reason)
       end
       put(id, main, true)
     else
+      if main[@NODE] then
+        post(@NODE_DONE, main[@NODE], 0, reason)
+      end
       drop_body(main)
       succeed(id)
     end

@@ -81,7 +81,7 @@ if #opened > 0 then
   local latest = redis.call('ZREVRANGE', KEYS[@WINDOW], 0, 0, 'WITHSCORES')
   redis.call('PEXPIRE', KEYS[@WINDOW], tonumber(latest[2] or now) - now)
 end
-if chance then
+if chance or message_count > 0 then
   wake()
 end
 send_hints()

@@ -1,33 +1,7 @@
 -- Shared: one item of an enqueue.
 
 -- include end_lease.lua
-
--- Options' text -> what it says; most items of a batch have the same.
-local specs = {
-  [''] = { due = now, priority = 0, max_attempts = @INTAKE_MAX_ATTEMPTS, expires = 0, policy = 'k', key = '' },
-}
-
--- "i" and in how many ms, or "a" and at what time; priority; max_attempts; ms until it expires or 0; policy: "k"
--- keep, "s" skip, "r" replace, "d" debounce with its max_wait, "t" throttle with its window; perhaps a key.
-local function spec_of(options)
-  local spec = specs[options]
-  if not spec then
-    local kind, due, priority, max_attempts, expires, policy, span, key =
-      string.match(options, '^(%a)(%d+) (%d+) (%d+) (%d+) (%a)(%d+) ?(.*)$')
-    due, expires = tonumber(due), tonumber(expires)
-    spec = {
-      due = kind == 'i' and now + due or due,
-      priority = tonumber(priority),
-      max_attempts = tonumber(max_attempts),
-      expires = expires > 0 and now + expires or 0,
-      policy = policy,
-      span = tonumber(span),
-      key = key,
-    }
-    specs[options] = spec
-  end
-  return spec
-end
+-- include spec.lua
 
 -- A new task. `before` is a pending one whose place it takes, if there is one.
 local function next_task(id, spec, before)
@@ -44,13 +18,19 @@ local function next_task(id, spec, before)
     widen(task)
     task[@KEY] = spec.key
   end
+  if spec.node then
+    mark(task, spec.node)
+  end
   happen(@EVENT_ADDED, id, task)
   return task
 end
 
--- What is there stays as it is.
-local function kept(id, task)
+-- What is there stays as it is, but that it is the node of a flow from now on, if the other was to be one.
+local function kept(id, task, spec)
   task[@VERSION] = next_number()
+  if spec.node then
+    mark(task, spec.node)
+  end
   touch(id)
   return @KEPT, task
 end
@@ -63,6 +43,7 @@ local function replace(id, main, spec, body)
     widen(task)
     task[@ASKED] = main[@ASKED]
   end
+  take_over(task, main)
   if spec.policy == 'd' and has_body(main, body) then
     go_on(task, main)
     task[@SIZE], task[@BODY] = main[@SIZE], main[@BODY]
@@ -82,11 +63,12 @@ local function park(id, spec, body, runs)
     replaces = 3
   end
   if before and replaces == 0 then
-    return kept(id, before)
+    return kept(id, before, spec)
   end
   local task = next_task(id, spec, before)
   if before then
     drop_body(before)
+    take_over(task, before)
   end
   give_body(task, body)
   follow(id, task, replaces)
@@ -127,9 +109,10 @@ local function enqueue(id, spec, body)
     if spec.policy == 'r' or spec.policy == 'd' then
       return replace(id, main, spec, body)
     end
-    return kept(id, main)
+    return kept(id, main, spec)
   end
-  if max_len and live >= max_len then
+  -- There was room for a flow with all its nodes.
+  if max_len and live >= max_len and not spec.node then
     return @FULL
   end
   main = next_task(id, spec, nil)

@@ -82,7 +82,7 @@ write()
 write_deaths()
 write_schedules()
 keep(changed > 0 and #deaths == 0)
-if chance then
+if chance or message_count > 0 then
   wake()
 end
 send_hints()

@@ -3,6 +3,7 @@
 
 -- include happen.lua
 -- include hints.lua
+-- include outbox.lua
 
 local function write_limits()
   redis.call('HSET', KEYS[@QUEUE], 'limits', cmsgpack.pack(limits))
@@ -10,12 +11,16 @@ local function write_limits()
 end
 
 -- Nothing without an end outlives the record that finds it. While tasks live nothing ends. Without any the record
--- goes @QUEUE_TTL after the queue's last use, unless it has settings or schedules; and the dead end by themselves before it does.
+-- goes @QUEUE_TTL after the queue's last use, unless it has settings, schedules or flows; and the dead end by themselves before it does.
 -- `has_put`: whether a task was stored, so that one lives.
 local function keep(has_put)
   if happened_count > 0 then
     -- include write_events.lua
     write_events()
+  end
+  if message_count > 0 then
+    -- include write_messages.lua
+    write_messages()
   end
   local lives, before = has_put or redis.call('EXISTS', KEYS[@STATE]) == 1, ends_at
   if lives and before == 1 then
@@ -70,7 +75,8 @@ local function keep(has_put)
   end
   local is_limited = limits
     and limits[@MAX_RUNNING] + limits[@RATE_COUNT] + limits[@KEY_CONCURRENCY] + limits[@KEY_COUNT] + limits[@OWN_SET] > 0
-  if not lives and (lives_anew or ends_at ~= before) and not record[2] and not record[3] and not watch and not is_limited then
+  if not lives and (lives_anew or ends_at ~= before) and not record[2] and not record[3] and not watch and not is_limited
+    and not outbox then
     redis.call('PEXPIRE', KEYS[@QUEUE], math.max(ends_at - now, 1))
   end
 end

@@ -21,9 +21,12 @@ local function revive(dead)
     expires > now and expires or 0,
     0, dead[@SETTLED], dead[@VERDICT], dead[@REASON], dead[@SIZE], dead[@BODY], 0, 0,
   }
-  if dead[@HISTORY] or dead[@KEY] then
+  if dead[@HISTORY] or dead[@KEY] or dead[@NODE] then
     widen(task)
     task[@HISTORY], task[@KEY] = dead[@HISTORY] or false, dead[@KEY]
+  end
+  if dead[@NODE] then
+    mark(task, dead[@NODE])
   end
   put(id, task)
   happen(@EVENT_ADDED, id, task)

@@ -27,6 +27,9 @@ local function deliver(id)
   local main = mains[id]
   tell(id, @CLAIMED, cmsgpack.pack(main), redis.call('HGET', KEYS[@BODY], main[@BODY]), 0, -1)
   acked = acked + 1
+  if main[@NODE] then
+    post(@NODE_DONE, main[@NODE], 0)
+  end
   main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @ACK, 0
   popped[id] = main
   drop_body(main)
@@ -38,7 +41,7 @@ for _, id in ipairs(take_all(tonumber(ARGV[1]), deliver)) do
 end
 write_deaths()
 keep()
-if earlier or redis.call('ZCARD', KEYS[@READY]) > 0 then
+if earlier or message_count > 0 or redis.call('ZCARD', KEYS[@READY]) > 0 then
   wake()
 end
 send_hints()

@@ -23,7 +23,7 @@ local function put(id, task, place)
     -- Without a gap before its turn.
     task[@BACKOFF] = task[@BACKOFF] or 0
     if place == true then
-      task[@TURN] = before[@TURN]
+      task[@TURN] = before[@TURN] or 0
       return
     end
     if not place then

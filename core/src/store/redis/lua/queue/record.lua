@@ -2,7 +2,7 @@
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings', 'agenda', 'events', 'limits')
+local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings', 'agenda', 'events', 'limits', 'flows')
 local counter, sequence, enqueued, acked, retried, died, dead_size, expired_size = 0, 0, 0, 0, 0, 0, 0, 0
 -- When the record ends, 0 while tasks live, 1 if there is no record; when one of the dead is to go, 0 if there are
 -- none. And whether something happened that may change the first.
@@ -46,6 +46,9 @@ end
 -- What the queue lets go and run at most (LIMIT_FIELDS, 0 where there is no limit); false if it has no limits, and had no
 -- tasks with keys.
 local limits, limits_change = record[5] and cmsgpack.unpack(record[5]), false
+
+-- What the outbox has, and how many flows live (OUTBOX_FIELDS); false if the queue has neither.
+local outbox = record[6] and cmsgpack.unpack(record[6])
 
 -- Versions and receipts: every one is larger than all before.
 local function next_number()

@@ -4,6 +4,7 @@
 -- returns: {@REMOVED} | {@ABSENT} | {@OTHER_VERSION, version}
 
 -- include record.lua
+-- include wake.lua
 -- include write.lua
 -- include check.lua
 -- include keep.lua
@@ -27,8 +28,14 @@ end
 redis.call('PERSIST', KEYS[@STATE])
 if main then
   if successor then
+    if successor[@NODE] then
+      post(@NODE_CANCELLED, successor[@NODE], 0)
+    end
     drop_body(successor)
     successors[id] = false
+  end
+  if main[@NODE] then
+    post(@NODE_CANCELLED, main[@NODE], 0)
   end
   note_end(main)
   happen(@EVENT_REMOVED, id, main)
@@ -44,6 +51,9 @@ if entry then
   redis.call('ZREM', KEYS[@INTAKE], id)
 end
 keep()
+if message_count > 0 then
+  wake()
+end
 send_hints()
 local removed = main or entry
 return { removed and @REMOVED or @ABSENT }

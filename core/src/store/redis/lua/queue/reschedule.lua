@@ -47,7 +47,7 @@ else
   write_deaths()
 end
 keep()
-if chance then
+if chance or message_count > 0 then
   wake()
 end
 send_hints()

@@ -20,7 +20,7 @@ local reply = { @OUTCOMES }
 settle_all(1, reply)
 write_deaths()
 keep()
-if chance then
+if chance or message_count > 0 then
   wake()
 end
 send_hints()

@@ -3,7 +3,7 @@
 -- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer;
 --          then per settlement as settle: id, receipt, verdict
 -- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,
---          @STALE or @GONE; then what claim gives: @SCHEDULES_DUE, @GIVEN, @EMPTY or @PAUSED...} | {@SUPERSEDED}
+--          @STALE or @GONE; then what claim gives: @SCHEDULES_DUE, @FLOWS_DUE, @GIVEN, @EMPTY or @PAUSED...} | {@SUPERSEDED}
 
 -- include record.lua
 -- include call.lua
@@ -47,6 +47,12 @@ keep()
 if agenda_due <= now then
   reply[#reply + 1] = @SCHEDULES_DUE
 end
+if outbox then
+  -- include flows_due.lua
+  if are_flows_due(#tasks > 0) then
+    reply[#reply + 1] = @FLOWS_DUE
+  end
+end
 if #tasks == 0 then
   give_nothing(reply, ARGV[4])
   if earlier and ARGV[4] == '' then
@@ -63,7 +69,7 @@ end
 if ARGV[4] ~= '' then
   redis.call('ZREM', KEYS[@IDLE], ARGV[4])
 end
-if not before and is_left() then
+if message_count > 0 or (not before and is_left()) then
   wake(ARGV[4])
 end
 send_hints()

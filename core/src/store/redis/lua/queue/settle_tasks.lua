@@ -21,6 +21,9 @@ local function settle_dead(dead, verdict, delay, reason)
     end
     acked = acked + 1
     happen(@EVENT_DONE, dead[@ID], dead)
+    if dead[@NODE] then
+      post(@NODE_DONE, dead[@NODE], 0, reason)
+    end
     if delay > 0 then
       keep_result(dead[@ID], dead[@VERSION], delay, reason)
     end
@@ -59,7 +62,7 @@ end
 -- nack with its delay and reason, of a bury with its reason, of a put_back with its delay, or of a throttle with its time.
 local function verdict_of(text)
   if text == 'a' then
-    return @ACK, 0, ''
+    return @ACK, 0, false
   end
   local time, rest = string.match(text, '^a(%d+) ()')
   if time then

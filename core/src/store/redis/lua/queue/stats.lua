@@ -22,7 +22,9 @@ local free, opens = gate()
 local waits = redis.call('ZRANGE', KEYS[@KEY_WAITS], 0, 0, 'WITHSCORES')
 local next_key = tonumber(waits[2]) or @FORGET_BASE
 local limit = limits or no_limits()
-local successors = redis.call('HLEN', KEYS[@STATE]) - live
+-- Beside them the messages of the outbox.
+local messages = outbox and outbox[@LAST_MESSAGE] - outbox[@FIRST_MESSAGE] + 1 or 0
+local successors = redis.call('HLEN', KEYS[@STATE]) - live - messages
 local in_intake = intake_size > 0 and redis.call('ZCOUNT', KEYS[@INTAKE], '-inf', now / 1000) or 0
 return {
   @COUNTS, scheduled - due + intake_size - in_intake, ready + due + ended + in_intake, claimed - ended,

@@ -2,13 +2,18 @@
 
 -- include put.lua
 -- include happen.lua
+-- include outbox.lua
 -- include hints.lua
+
+-- Whether two have one priority and one key, or none: that is not stored everywhere.
+local function is_alike(one, other)
+  return one[@PRIORITY] == other[@PRIORITY] and (one[@KEY] or false) == (other[@KEY] or false)
+end
 
 -- Whether `task` stays where `before` stands, which waits: both are due, of one priority and one key. Somebody who asks
 -- for a task all the time does not keep it from its turn.
 local function stays(before, task)
-  local is_alike = before[@PRIORITY] == task[@PRIORITY] and before[@KEY] == task[@KEY]
-  if is_alike and before[@DUE] <= now and task[@DUE] <= now then
+  if is_alike(before, task) and before[@DUE] <= now and task[@DUE] <= now then
     task[@DUE] = before[@DUE]
     return true
   end
@@ -36,6 +41,13 @@ end
 -- any case.
 local function go_on(task, before)
   task[@ATTEMPTS] = math.min(before[@ATTEMPTS], math.max(task[@MAX_ATTEMPTS] - 1, 0))
+end
+
+-- What replaces a node of a flow is that node, unless it is one itself.
+local function take_over(task, before)
+  if before[@NODE] and not task[@NODE] then
+    mark(task, before[@NODE])
+  end
 end
 
 -- Gives main a successor. `replaces`: 0 it waits until the run ends for good, 1 it takes a retry's place, 2 the
@@ -69,15 +81,19 @@ local function succeed(id, place)
   end
   successors[id] = false
   successor[@SETTLED], successor[@VERDICT] = main[@SETTLED], main[@VERDICT]
-  -- Without a gap before its key.
-  successor[@REPLACES] = successor[@KEY] and 0 or nil
+  -- Without a gap before its key and its mark.
+  successor[@REPLACES] = (successor[@KEY] or successor[@NODE]) and 0 or nil
   put(id, successor, place)
 end
 
 -- The end of a task that was cancelled while it ran.
 local function end_cancelled(id)
-  happen(@EVENT_CANCELLED, id, mains[id])
-  drop_body(mains[id])
+  local main = mains[id]
+  happen(@EVENT_CANCELLED, id, main)
+  if main[@NODE] then
+    post(@NODE_CANCELLED, main[@NODE], 0)
+  end
+  drop_body(main)
   succeed(id)
 end
 
@@ -103,9 +119,10 @@ local function supplant(id, place)
   hold_back(successor, main[@BACKOFF])
   if place == true then
     place = stays(main, successor)
-  elseif successor[@PRIORITY] ~= main[@PRIORITY] or successor[@KEY] ~= main[@KEY] then
+  elseif not is_alike(main, successor) then
     place = nil
   end
+  take_over(successor, main)
   drop_body(main)
   succeed(id, place)
 end

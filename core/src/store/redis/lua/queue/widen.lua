@@ -8,3 +8,9 @@ local function widen(task)
     end
   end
 end
+
+-- Notes which node of which flow a task is, without a gap before it.
+local function mark(task, node)
+  widen(task)
+  task[@KEY], task[@NODE] = task[@KEY] or false, node
+end

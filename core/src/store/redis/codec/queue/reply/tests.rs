@@ -1,9 +1,9 @@
 use super::*;
 use crate::protocol::{
     Abandon, CallId, Cancel, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, Events, ExtendClaim, Fire,
-    FireSchedule, Get, LimitKey, List, ListKeys, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate,
-    Overlap, Pause, PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, ResultOf, Settle, Settlement,
-    Sweep, Verdict,
+    FireSchedule, Get, LimitKey, List, ListFlows, ListKeys, ListSchedules, LostNodes, Missed, NewSchedule,
+    NewTask, OnDuplicate, Overlap, Pause, PauseSchedule, Peek, Pop, PostMessages, PutFlow, PutSchedules,
+    ReadNodes, ReadOutbox, Remove, Reschedule, ResultOf, Settle, Settlement, StepFlows, Sweep, Verdict,
 };
 use crate::store::redis::script::SCRIPTS;
 
@@ -20,6 +20,7 @@ fn verbs() -> Vec<QueueVerb> {
         max_attempts: 8,
         expires: None,
         on_duplicate: OnDuplicate::Keep,
+        node: None,
     };
     let settle = Settle {
         items: Arc::new([Settlement { id: id(), receipt: Receipt::new(1), verdict: Verdict::Ack }]),
@@ -88,6 +89,23 @@ fn verbs() -> Vec<QueueVerb> {
         QueueVerb::Fire(Fire { schedules: Arc::new([fire]) }),
         QueueVerb::PauseSchedule(PauseSchedule { id: id(), paused: true }),
         QueueVerb::RemoveSchedule(id()),
+        QueueVerb::PutFlow(PutFlow {
+            id: id(),
+            token: 1,
+            first: 0,
+            nodes: Arc::new([]),
+            plan: None,
+            adds_to: None,
+        }),
+        QueueVerb::ReadOutbox(ReadOutbox { max: 1 }),
+        QueueVerb::StepFlows(StepFlows { first: 0, through: 0, flows: Arc::new([]) }),
+        QueueVerb::PostMessages(PostMessages { source: None, messages: Arc::new([]) }),
+        QueueVerb::GetFlow(id()),
+        QueueVerb::ListFlows(ListFlows { from: None, max: 1 }),
+        QueueVerb::ReadNodes(ReadNodes { flow: id(), nodes: Arc::new([0]), results: true }),
+        QueueVerb::LostNodes(LostNodes {
+            nodes: Arc::new([(id(), NodeOf { flow: id(), node: 0, home: None })]),
+        }),
     ]
 }
 
@@ -137,6 +155,26 @@ fn something_left_over_is_nonsense() {
     let removed = Code::Removed as i64;
     assert_eq!(decode(remove, &ints(&[removed])), Some(QueueReply::Remove(Removed::Removed)));
     assert_eq!(decode(remove, &ints(&[removed, 1])), None);
+}
+
+#[test]
+fn what_is_due_beside_a_claim_is_told_once_and_in_order() {
+    let paused = |codes: &[Code]| {
+        let codes: Vec<_> = codes.iter().chain([&Code::Paused]).map(|code| *code as i64).chain([5]).collect();
+        decode(&verbs()[1], &ints(&codes))
+    };
+    let within = || Box::new(ClaimReply::Paused { rank: 5 });
+    let flows = || ClaimReply::FlowsDue(within());
+    assert_eq!(paused(&[Code::FlowsDue]), Some(QueueReply::Claim(flows())));
+    let both = ClaimReply::SchedulesDue(Box::new(flows()));
+    assert_eq!(paused(&[Code::SchedulesDue, Code::FlowsDue]), Some(QueueReply::Claim(both)));
+    for codes in [
+        [Code::FlowsDue, Code::SchedulesDue],
+        [Code::FlowsDue, Code::FlowsDue],
+        [Code::SchedulesDue, Code::SchedulesDue],
+    ] {
+        assert_eq!(paused(&codes), None);
+    }
 }
 
 #[test]

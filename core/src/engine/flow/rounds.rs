@@ -1,0 +1,347 @@
+//! Working an outbox off: read, plan, see to what other queues have to do, step; until nothing is left or it is enough for once.
+//!
+//! A step is done whole or not at all. What concerns other queues comes before it, and may come twice if somebody else steps
+//! at the same time or nobody gets to the step: so it is such that twice is as once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::name::{QueueName, TaskId};
+use crate::engine::flow::graph::{Graph, NodeName, read_names};
+use crate::engine::flow::plan::Plan;
+use crate::protocol::{
+    CallId, Cancel, Enqueue, FlowNow, FlowRecord, FlowStep, LostNodes, Message, NODES_BATCH, NewNode,
+    NewTask, NodeEvent, NodeOf, OnDuplicate, OutboxReply, PostMessages, QueueReply, QueueVerb, ReadNodes,
+    ReadNodesReply, ReadOutbox, StepFlows,
+};
+
+/// So many steps at most: whoever steps has also something else to do.
+const STEPS_MOST: u32 = 16;
+/// Messages of one step at most.
+const MESSAGES_MOST: u32 = 256;
+/// For so long a node that was put into another queue is not put there again, whatever became of it: much longer than
+/// whoever puts it may take from reading the outbox to the step.
+const PUT_ONCE: Duration = Duration::from_secs(3600);
+
+/// See the module's documentation. It asks for one request after the other.
+#[derive(Debug)]
+pub struct Rounds {
+    /// Whose outbox it is.
+    queue: QueueName,
+    left: u32,
+    /// What comes before the step, the last one first.
+    todo: Vec<Todo>,
+    step: Option<StepFlows>,
+    /// Whether the outbox has more, or will have.
+    has_more: bool,
+    /// A flow whose tasks are to be looked for, when the outbox is worked off.
+    walk: Option<TaskId>,
+    /// Queues whose outboxes come after this one's.
+    later: Vec<QueueName>,
+    has_moved: bool,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+enum Todo {
+    /// Messages for the queue that a flow is in.
+    Post(QueueName, PostMessages),
+    /// Nodes of other queues: to put them there, or to cancel them there.
+    Read {
+        nodes: ReadNodes,
+        cancels: bool,
+        retries: u32,
+    },
+    Put(QueueName, Vec<NewTask>),
+    Cancel(QueueName, TaskId),
+    /// The flow whose tasks are looked for.
+    Look(TaskId),
+    Find {
+        queue: QueueName,
+        nodes: LostNodes,
+        retries: u32,
+    },
+}
+
+impl Rounds {
+    /// Works off what the queue's outbox has.
+    pub fn new(queue: QueueName) -> Self {
+        Self::of(queue, STEPS_MOST)
+    }
+
+    /// The same, by somebody who has tasks to work on.
+    pub fn brief(queue: QueueName) -> Self {
+        Self::of(queue, 1)
+    }
+
+    fn of(queue: QueueName, left: u32) -> Self {
+        Self {
+            queue,
+            left,
+            todo: Vec::new(),
+            step: None,
+            has_more: false,
+            walk: None,
+            later: Vec::new(),
+            has_moved: false,
+            is_over: false,
+        }
+    }
+
+    /// The next request, and to which queue; `None` at the end. An enqueue takes the slot's next number.
+    pub fn request(&self, slot: &mut CallId) -> Option<(QueueName, QueueVerb)> {
+        if self.is_over {
+            return None;
+        }
+        let queue = self.queue.clone();
+        Some(match (self.todo.last(), &self.step) {
+            (Some(Todo::Post(home, post)), _) => (home.clone(), QueueVerb::PostMessages(post.clone())),
+            (Some(Todo::Read { nodes, .. }), _) => (queue, QueueVerb::ReadNodes(nodes.clone())),
+            (Some(Todo::Put(other, tasks)), _) => {
+                slot.number += 1;
+                let tasks = tasks.as_slice().into();
+                let enqueue = Enqueue { call: *slot, timeout: Duration::ZERO, tasks };
+                (other.clone(), QueueVerb::Enqueue(enqueue))
+            }
+            (Some(Todo::Cancel(other, id)), _) => {
+                (other.clone(), QueueVerb::Cancel(Cancel { id: id.clone() }))
+            }
+            (Some(Todo::Look(flow)), _) => (queue, QueueVerb::GetFlow(flow.clone())),
+            (Some(Todo::Find { queue, nodes, .. }), _) => {
+                (queue.clone(), QueueVerb::LostNodes(nodes.clone()))
+            }
+            (None, Some(step)) => (queue, QueueVerb::StepFlows(step.clone())),
+            (None, None) => (queue, QueueVerb::ReadOutbox(ReadOutbox { max: MESSAGES_MOST })),
+        })
+    }
+
+    /// The answer to it. One of another kind ends it.
+    pub fn replied(&mut self, reply: QueueReply) {
+        match (self.todo.pop(), reply) {
+            (None, QueueReply::ReadOutbox(reply)) => self.read(reply),
+            (None, QueueReply::StepFlows(done)) => self.stepped(done),
+            (Some(Todo::Post(home, _)), QueueReply::PostMessages) => {
+                if !self.later.contains(&home) {
+                    self.later.push(home);
+                }
+            }
+            (Some(Todo::Read { nodes, cancels, retries }), QueueReply::ReadNodes(reply)) => {
+                self.read_nodes(nodes, cancels, retries, reply);
+            }
+            (Some(Todo::Put(..)), QueueReply::Enqueue(_))
+            | (Some(Todo::Cancel(..)), QueueReply::Cancel(_)) => {}
+            (Some(Todo::Look(_)), QueueReply::GetFlow(flow)) => {
+                if let Some(flow) = flow {
+                    self.look_for(&flow);
+                }
+            }
+            (Some(Todo::Find { nodes, retries, .. }), QueueReply::LostNodes(lost)) => {
+                self.found(&nodes, retries, &lost);
+            }
+            _ => self.is_over = true,
+        }
+        if self.todo.is_empty() && self.step.is_none() && !self.has_more {
+            self.next_queue();
+        }
+    }
+
+    /// Ends without an answer: somebody else goes on with it.
+    pub fn give_up(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Whether flows have moved on by this.
+    pub fn has_moved(&self) -> bool {
+        self.has_moved
+    }
+
+    /// Whether the answer to an enqueue is awaited.
+    pub(crate) fn enqueues(&self) -> bool {
+        matches!(self.todo.last(), Some(Todo::Put(..)))
+    }
+
+    /// After the outbox a flow that is to be looked after, then the next outbox.
+    fn next_queue(&mut self) {
+        if let Some(flow) = self.walk.take() {
+            self.todo.push(Todo::Look(flow));
+        } else if self.left == 0 {
+            self.is_over = true;
+        } else if let Some(queue) = self.later.pop() {
+            (self.queue, self.has_more) = (queue, true);
+        } else {
+            self.is_over = true;
+        }
+    }
+
+    fn read(&mut self, reply: OutboxReply) {
+        let OutboxReply { messages, has_more, flows, walk } = reply;
+        (self.has_more, self.walk) = (has_more, walk);
+        let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
+            self.has_more = false;
+            return;
+        };
+        let (first, through) = (first.number, last.number);
+        let planned: Option<Vec<_>> = flows.into_iter().map(Planned::read).collect();
+        // A newer version has written it, and one of that goes on with it.
+        let Some(mut planned) = planned else { return self.give_up() };
+        let mut posts: BTreeMap<Arc<str>, Vec<Message>> = BTreeMap::new();
+        for message in messages {
+            match message.of.home.clone() {
+                Some(home) => posts.entry(home).or_default().push(message),
+                None => planned.iter_mut().for_each(|flow| flow.apply(&message)),
+            }
+        }
+        for (home, messages) in posts {
+            self.post(&home, messages);
+        }
+        let mut budget = NODES_BATCH;
+        let steps = planned.into_iter().map(|flow| self.plan(flow, &mut budget)).collect();
+        self.step = Some(StepFlows { first, through, flows: steps });
+    }
+
+    fn post(&mut self, home: &str, mut messages: Vec<Message>) {
+        messages.iter_mut().for_each(|message| message.of.home = None);
+        let source = Some(self.queue.as_str().into());
+        let post = PostMessages { source, messages: messages.into() };
+        self.todo.push(Todo::Post(self.queue.sibling(home), post));
+    }
+
+    fn plan(&mut self, flow: Planned, budget: &mut usize) -> FlowStep {
+        let Planned { id, version, graph, mut plan } = flow;
+        let effects = plan.settle(&graph, budget);
+        self.has_more |= effects.has_more || !effects.cancels.is_empty();
+        let is_elsewhere = |node: &u32| graph.nodes.get(*node as usize).is_some_and(|node| node.elsewhere);
+        let mut own = |nodes: Vec<u32>, cancels| {
+            let (elsewhere, own): (Vec<u32>, Vec<u32>) = nodes.into_iter().partition(is_elsewhere);
+            if !elsewhere.is_empty() {
+                let nodes = ReadNodes { flow: id.clone(), nodes: elsewhere.into(), results: false };
+                self.todo.push(Todo::Read { nodes, cancels, retries: plan.retries() });
+            }
+            own
+        };
+        let (puts, cancels) = (own(effects.puts, false), own(effects.cancels, true));
+        FlowStep {
+            version,
+            states: plan.write().into(),
+            summary: plan.summary().into(),
+            ended: plan.state() != crate::engine::flow::FlowState::Running,
+            puts,
+            cancels,
+            goes_on: effects.has_more,
+            id,
+        }
+    }
+
+    /// Puts nodes into other queues, or cancels them there.
+    fn read_nodes(&mut self, asked: ReadNodes, cancels: bool, retries: u32, reply: ReadNodesReply) {
+        let ReadNodesReply::Nodes(nodes) = reply else { return self.give_up() };
+        if nodes.is_empty() {
+            return self.give_up();
+        }
+        let (now, rest) = asked.nodes.split_at(nodes.len().min(asked.nodes.len()));
+        if !rest.is_empty() {
+            let nodes = ReadNodes { nodes: rest.into(), ..asked.clone() };
+            self.todo.push(Todo::Read { nodes, cancels, retries });
+        }
+        let mut puts: BTreeMap<Arc<str>, Vec<NewTask>> = BTreeMap::new();
+        for (number, node) in now.iter().zip(nodes) {
+            let Some(node) = node else { continue };
+            let Some(queue) = node.queue.clone() else { continue };
+            if cancels {
+                let id = NewNode::task_id(&asked.flow, &node.name);
+                self.todo.push(Todo::Cancel(self.queue.sibling(&queue), id));
+            } else {
+                let home = Some(self.queue.as_str().into());
+                let of = NodeOf { flow: asked.flow.clone(), node: *number, home };
+                puts.entry(queue).or_default().push(task(node, of, retries));
+            }
+        }
+        for (queue, tasks) in puts {
+            self.todo.push(Todo::Put(self.queue.sibling(&queue), tasks));
+        }
+    }
+
+    fn stepped(&mut self, done: bool) {
+        let step = self.step.take();
+        if !done {
+            // Somebody else has come first, and goes on.
+            self.has_more = false;
+            return;
+        }
+        self.has_moved |= step.is_some_and(|step| !step.flows.is_empty());
+        self.left = self.left.saturating_sub(1);
+        self.has_more &= self.left > 0;
+    }
+
+    /// Asks for the tasks of nodes that are in queues, as far as the flow knows.
+    fn look_for(&mut self, flow: &FlowRecord) {
+        let Some(kept) = &flow.plan else { return };
+        let (Some(plan), Some(names)) = (Plan::read(&kept.states), read_names(&kept.names)) else { return };
+        let in_queues: Vec<usize> = (0..names.len().min(plan.nodes().len()))
+            .filter(|node| plan.nodes()[*node].is_in_queue())
+            .collect();
+        // If there are more than one request asks for, others are asked for each time: a version is drawn from a clock.
+        let begin = (flow.version.get() as usize).checked_rem(in_queues.len()).unwrap_or_default();
+        let mut asked: BTreeMap<Option<&str>, Vec<(TaskId, NodeOf)>> = BTreeMap::new();
+        for node in in_queues.iter().cycle().skip(begin).take(in_queues.len().min(NODES_BATCH)) {
+            let NodeName(name, queue) = &names[*node];
+            let home = queue.as_ref().map(|_| self.queue.as_str().into());
+            let of = NodeOf { flow: flow.id.clone(), node: *node as u32, home };
+            asked.entry(queue.as_deref()).or_default().push((NewNode::task_id(&flow.id, name), of));
+        }
+        for (queue, nodes) in asked {
+            let queue = queue.map_or_else(|| self.queue.clone(), |queue| self.queue.sibling(queue));
+            let nodes = LostNodes { nodes: nodes.into() };
+            self.todo.push(Todo::Find { queue, nodes, retries: plan.retries() });
+        }
+    }
+
+    fn found(&mut self, nodes: &LostNodes, retries: u32, lost: &[u32]) {
+        let message = |of: &NodeOf| {
+            let of = NodeOf { home: None, ..of.clone() };
+            Message { number: 0, event: NodeEvent::Lost, of, retries, result: None }
+        };
+        let lost: Vec<Message> = lost
+            .iter()
+            .filter_map(|place| nodes.nodes.get(*place as usize))
+            .map(|(_, of)| message(of))
+            .collect();
+        if !lost.is_empty() {
+            let post = PostMessages { source: None, messages: lost.into() };
+            self.todo.push(Todo::Post(self.queue.clone(), post));
+        }
+    }
+}
+
+/// A flow between what it was and what it will be.
+struct Planned {
+    id: TaskId,
+    version: crate::protocol::Version,
+    graph: Graph,
+    plan: Plan,
+}
+
+impl Planned {
+    fn read(flow: FlowNow) -> Option<Self> {
+        let (graph, mut plan) = (Graph::read(&flow.graph)?, Plan::read(&flow.states)?);
+        plan.grow(graph.nodes.len());
+        Some(Self { id: flow.id, version: flow.version, graph, plan })
+    }
+
+    fn apply(&mut self, message: &Message) {
+        if message.of.flow == self.id {
+            self.plan.apply(&self.graph, message.event, message.of.node, message.retries);
+        }
+    }
+}
+
+/// A node's task in another queue than the flow's.
+fn task(node: NewNode, of: NodeOf, retries: u32) -> NewTask {
+    let NewNode { name, due, priority, max_attempts, expires, key, body, .. } = node;
+    // One that is tried again has been put there before.
+    let on_duplicate =
+        if retries == 0 { OnDuplicate::Throttle { window: PUT_ONCE } } else { OnDuplicate::Keep };
+    let id = NewNode::task_id(&of.flow, &name);
+    NewTask { id, body, due, priority, max_attempts, expires, on_duplicate, key, node: Some(of) }
+}
