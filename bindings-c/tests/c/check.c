@@ -193,6 +193,8 @@ static int run_here(int number) {
 /* Arguments: the store, and names of tests, or --here. */
 int main(int argc, char **argv) {
     int passed = 0, failed = 0, skipped = 0;
+    /* Who kills one that hangs wants to see which test it was in. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     bool here = argc > 2 && strcmp(argv[2], "--here") == 0;
     if (argc > 1) store = argv[1];
     for (int number = 0; number < count; number++) {

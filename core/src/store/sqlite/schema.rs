@@ -14,17 +14,23 @@ pub(super) const VERSION: i32 = 14;
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
 const BYTES: &str = "BLOB NOT NULL DEFAULT x''";
-/// What version 14 adds to a queue's row.
-const OF_FLOWS: [&str; 9] = [
-    "flows",
-    "flows_ended",
-    "flows_dropped",
-    "flows_look",
-    "walk_at",
-    "walked",
-    "messages",
-    "last_message",
-    "messages_since",
+/// Columns that tables of earlier versions do not have, in their order.
+const LATER: &[(&str, &str, &str)] = &[
+    ("lock", "permits floor", NUMBER),
+    ("waiter", "weight came", NUMBER),
+    ("waiter", "owner", TEXT),
+    ("queue", "expired expired_size results results_size asked_until events last_event held limited", NUMBER),
+    ("queue", "flows flows_ended flows_dropped flows_look walk_at walked", NUMBER),
+    ("queue", "messages last_message messages_since", NUMBER),
+    ("task", "backoff", NUMBER),
+    ("task", "consumer history", TEXT),
+    ("task", "cancelled", NUMBER),
+    ("task", "progress", BYTES),
+    ("task", "key node", TEXT),
+    ("dead", "expired", NUMBER),
+    ("dead", "consumer history key node", TEXT),
+    ("idle", "consumer", TEXT),
+    ("schedule", "key", TEXT),
 ];
 const TABLES: &str = include_str!("schema.sql");
 
@@ -91,36 +97,10 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
             return Ok(());
         }
         connection.execute_batch(TABLES)?;
-        add_column(connection, "waiter", "weight", NUMBER)?;
-        add_column(connection, "lock", "permits", NUMBER)?;
-        add_column(connection, "lock", "floor", NUMBER)?;
-        add_column(connection, "waiter", "came", NUMBER)?;
-        add_column(connection, "waiter", "owner", TEXT)?;
-        add_column(connection, "task", "backoff", NUMBER)?;
-        add_column(connection, "queue", "expired", NUMBER)?;
-        add_column(connection, "queue", "expired_size", NUMBER)?;
-        add_column(connection, "dead", "expired", NUMBER)?;
-        add_column(connection, "task", "consumer", TEXT)?;
-        add_column(connection, "dead", "consumer", TEXT)?;
-        add_column(connection, "idle", "consumer", TEXT)?;
-        add_column(connection, "task", "history", TEXT)?;
-        add_column(connection, "task", "cancelled", NUMBER)?;
-        add_column(connection, "task", "progress", BYTES)?;
-        add_column(connection, "dead", "history", TEXT)?;
-        add_column(connection, "queue", "results", NUMBER)?;
-        add_column(connection, "queue", "results_size", NUMBER)?;
-        add_column(connection, "queue", "asked_until", NUMBER)?;
-        add_column(connection, "queue", "events", NUMBER)?;
-        add_column(connection, "queue", "last_event", NUMBER)?;
-        add_column(connection, "queue", "held", NUMBER)?;
-        add_column(connection, "queue", "limited", NUMBER)?;
-        add_column(connection, "task", "key", TEXT)?;
-        add_column(connection, "dead", "key", TEXT)?;
-        add_column(connection, "schedule", "key", TEXT)?;
-        add_column(connection, "task", "node", TEXT)?;
-        add_column(connection, "dead", "node", TEXT)?;
-        for column in OF_FLOWS {
-            add_column(connection, "queue", column, NUMBER)?;
+        for (table, columns, kind) in LATER {
+            for column in columns.split(' ') {
+                add_column(connection, table, column, kind)?;
+            }
         }
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;

@@ -1,8 +1,9 @@
 -- Version 8 (the first had no queues, the second no permits, the third no owners of waiters and no cached values, the
 -- fourth roused no waiters, knew no back-offs and had no floor of fences, the fifth did not tell what expired from what
 -- failed, the seventh had indexes that cost more than they saved). Later versions only add (tables, indexes, columns
--- with a default) or drop indexes, so that an older library works on a newer file. Times of leases and waiters are
--- microseconds of the boot clock.
+-- with a default) or drop indexes, so that an older library works on a newer file. Columns that came later stand at the
+-- end of their tables, as they do in a file that an older library made (schema.rs adds them there). Times of leases and
+-- waiters are microseconds of the boot clock.
 
 -- One row: which boot the times belong to, and which libraries may use the file.
 CREATE TABLE IF NOT EXISTS store (
@@ -25,10 +26,11 @@ CREATE TABLE IF NOT EXISTS lock (
   since       INTEGER NOT NULL DEFAULT 0, -- wall time of the grant in milliseconds
   owner       TEXT    NOT NULL DEFAULT '',
   ended_until INTEGER NOT NULL DEFAULT 0, -- no token in ended is remembered beyond this
-  used        INTEGER NOT NULL            -- wall time in milliseconds, renewed once a minute
+  used        INTEGER NOT NULL,           -- wall time in milliseconds, renewed once a minute
+  permits     INTEGER NOT NULL DEFAULT 0, -- how many of a semaphore are in use. Version 3
+  floor       INTEGER NOT NULL DEFAULT 0 -- no fence below it is granted. Version 5
 );
 CREATE INDEX IF NOT EXISTS lock_by_use ON lock (used);
--- Version 3 adds to it: permits, how many a semaphore in use has. Version 5: floor, below which no fence is granted.
 
 -- Who has permits of a read-write lock or a semaphore.
 CREATE TABLE IF NOT EXISTS permit (
@@ -75,14 +77,15 @@ CREATE TABLE IF NOT EXISTS waiter (
   offered INTEGER NOT NULL, -- 0; 1: the lock; 2: only to ask at once (to an older library: as 1, until it asks)
   client  INTEGER NOT NULL,
   seq     INTEGER NOT NULL,
+  weight  INTEGER NOT NULL DEFAULT 0, -- how many permits are waited for. Version 3
+  came    INTEGER NOT NULL DEFAULT 0, -- when it got in line; 0: an older library did not say. Version 4
+  owner   TEXT    NOT NULL DEFAULT '', -- version 4
   PRIMARY KEY (lock, arrival)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS waiter_by_token ON waiter (lock, token);
 CREATE INDEX IF NOT EXISTS waiter_by_poll ON waiter (polled);
 CREATE INDEX IF NOT EXISTS waiter_by_offer ON waiter (client) WHERE offered = 1;
 CREATE INDEX IF NOT EXISTS waiter_by_rousing ON waiter (client) WHERE offered = 2;
--- Version 3 adds to it: weight, how many permits are waited for. Version 4: came, when it got in line (0: an older
--- library did not say), and owner.
 
 -- Tokens whose wait or lease has ended, so that a late copy of their acquire, or take of a limiter, changes nothing.
 CREATE TABLE IF NOT EXISTS ended (
@@ -143,16 +146,26 @@ CREATE TABLE IF NOT EXISTS queue (
   acked      INTEGER NOT NULL DEFAULT 0,
   retried    INTEGER NOT NULL DEFAULT 0,
   died       INTEGER NOT NULL DEFAULT 0,
-  purged     INTEGER NOT NULL DEFAULT 0  -- the row that has what a purge dropped, as long as it has any; 0: none
+  purged     INTEGER NOT NULL DEFAULT 0, -- the row that has what a purge dropped, as long as it has any; 0: none
+  expired        INTEGER NOT NULL DEFAULT 0, -- as dead, of those that were not delivered in time. Version 6
+  expired_size   INTEGER NOT NULL DEFAULT 0, -- as dead_size
+  results        INTEGER NOT NULL DEFAULT 0, -- of the results that are kept, as dead. Version 10
+  results_size   INTEGER NOT NULL DEFAULT 0, -- as dead_size
+  asked_until    INTEGER NOT NULL DEFAULT 0, -- boot clock: somebody may wait for the end of a task, or for an event
+  events         INTEGER NOT NULL DEFAULT 0, -- how many are kept. Version 11
+  last_event     INTEGER NOT NULL DEFAULT 0, -- its number
+  held           INTEGER NOT NULL DEFAULT 0, -- as scheduled; they are counted in parked, too. Version 12
+  limited        INTEGER NOT NULL DEFAULT 0, -- 1: it had tasks with keys; 2: it has limits
+  flows          INTEGER NOT NULL DEFAULT 0, -- that have begun and not ended. Version 14
+  flows_ended    INTEGER NOT NULL DEFAULT 0,
+  flows_dropped  INTEGER NOT NULL DEFAULT 0, -- those of which nodes are left
+  flows_look     INTEGER NOT NULL DEFAULT 0, -- when one of them is over its age, milliseconds; 0: never
+  walk_at        INTEGER NOT NULL DEFAULT 0, -- when one is looked after
+  walked         INTEGER NOT NULL DEFAULT 0, -- which was
+  messages       INTEGER NOT NULL DEFAULT 0, -- how many the outbox has
+  last_message   INTEGER NOT NULL DEFAULT 0, -- its number
+  messages_since INTEGER NOT NULL DEFAULT 0 -- when the first came after it was empty, or after the last step
 );
--- Version 6 adds to it: expired and expired_size, as dead and dead_size, of those that were not delivered in time.
--- Version 10: results and results_size, the same of the results that are kept; asked_until, until when (boot clock)
--- somebody may wait for the end of a task, or for an event. Version 11: events, how many are kept, and last_event, the
--- number of the last one. Version 12: held, as scheduled, which are counted in parked, too; limited, 1 if it had tasks with keys, 2 if it has limits.
--- Version 14: flows, how many have begun and not ended, flows_ended, those that have, flows_dropped, those of which nodes are
--- left; flows_look, when one of them is over its age, in milliseconds, 0: never; walk_at, when one is looked after, and
--- walked, which was; messages, how many the outbox has, last_message, the number of the last one, and messages_since, when
--- the first came after it was empty or after the last step.
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 
 -- Live tasks: of each id a main one, and perhaps a successor. Dues and expiries are milliseconds of wall
@@ -163,7 +176,7 @@ CREATE TABLE IF NOT EXISTS task (
   queue        INTEGER NOT NULL,
   id           TEXT    NOT NULL,
   parked       INTEGER NOT NULL, -- 1: it is a successor. Not told by the state, which changes: the index would too
-  state        INTEGER NOT NULL, -- 0 scheduled, 1 ready, 2 claimed, 3 parked; also of a main one, which waits: see version 12
+  state        INTEGER NOT NULL, -- 0 scheduled, 1 ready, 2 claimed, 3 parked; also of a main one that a limit of its key holds (version 12)
   turn         INTEGER NOT NULL, -- of a ready task: lower ones first; of a claimed one: what it had
   ends         INTEGER NOT NULL, -- of a claimed task: end of its lease, microseconds of the boot clock
   version      INTEGER NOT NULL,
@@ -178,13 +191,15 @@ CREATE TABLE IF NOT EXISTS task (
   verdict      INTEGER NOT NULL, -- how: 1 ack, 2 nack, 3 bury, 4 put_back; 0: otherwise
   replaces     INTEGER NOT NULL, -- of a successor: 0 it waits until the run ends, 1 it takes a retry's place, 2 so by debounce, 3 with main's body
   reason       TEXT    NOT NULL,
-  body         BLOB    NOT NULL
+  body         BLOB    NOT NULL,
+  backoff      INTEGER NOT NULL DEFAULT 0, -- until when no enqueue brings the retry forward; 0: it is none. Version 5
+  consumer     TEXT    NOT NULL DEFAULT '', -- who claimed it last; empty: nobody. Version 7
+  history      TEXT    NOT NULL DEFAULT '', -- the last failures as JSON, [[milliseconds of wall time, reason], ...]. Version 10
+  cancelled    INTEGER NOT NULL DEFAULT 0, -- 1: its run is its last
+  progress     BLOB    NOT NULL DEFAULT x'', -- what its run has said of itself
+  key          TEXT    NOT NULL DEFAULT '', -- whose limits it has; empty: nobody's. Version 12
+  node         TEXT    NOT NULL DEFAULT '' -- which one of which flow it is; empty: none. Version 14
 );
--- Version 5 adds to it: backoff, until when no enqueue brings the retry forward; 0: it is none. Version 7: consumer, who
--- claimed it last; empty: nobody. Version 10: history, the last failures as JSON, [[milliseconds of wall time, reason], ...];
--- cancelled, 1 if its run is its last; progress, what its run has said of itself. Version 12: a main task of state 3 is
--- held by a limit of its key: libraries that know no keys take it for one that waits. key, whose limits it has, empty:
--- nobody's; and indexes of those with one. Version 14: node, which one of which flow it is, empty: none.
 CREATE UNIQUE INDEX IF NOT EXISTS task_by_id ON task (queue, id, parked);
 CREATE INDEX IF NOT EXISTS task_scheduled ON task (queue, due) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS task_ready ON task (queue, turn) WHERE state = 1;
@@ -207,11 +222,13 @@ CREATE TABLE IF NOT EXISTS dead (
   expires      INTEGER NOT NULL,
   verdict      INTEGER NOT NULL, -- which settlement killed it; 0: none
   reason       TEXT    NOT NULL,
-  body         BLOB    NOT NULL
+  body         BLOB    NOT NULL,
+  expired      INTEGER NOT NULL DEFAULT 0, -- 1: it was not delivered in time. Version 6
+  consumer     TEXT    NOT NULL DEFAULT '', -- as in task; so are the others
+  history      TEXT    NOT NULL DEFAULT '',
+  key          TEXT    NOT NULL DEFAULT '',
+  node         TEXT    NOT NULL DEFAULT ''
 );
--- Version 6 adds to it: expired, 1 if it was not delivered in time; and indexes of each kind by time, and by
--- receipt. Version 7: consumer, as in task. Version 10: history, the same. Version 12: key.
--- Version 14: node.
 CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
 
 -- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.
@@ -224,14 +241,14 @@ CREATE TABLE IF NOT EXISTS throttle (
 CREATE INDEX IF NOT EXISTS throttle_by_end ON throttle (ends);
 
 -- Consumers that wait, until when (boot clock) they count as alive. One that was chosen to be woken is no
--- longer idle; it stays here until it asks, so that its process finds the hint. Version 7 adds to it: consumer, who
--- that is.
+-- longer idle; it stays here until it asks, so that its process finds the hint.
 CREATE TABLE IF NOT EXISTS idle (
   queue  INTEGER NOT NULL,
   client INTEGER NOT NULL,
   seq    INTEGER NOT NULL,
   until  INTEGER NOT NULL,
   chosen INTEGER NOT NULL,
+  consumer TEXT    NOT NULL DEFAULT '', -- who that is. Version 7
   PRIMARY KEY (queue, client, seq)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS idle_in_line ON idle (queue, until) WHERE chosen = 0;
@@ -346,7 +363,8 @@ CREATE TABLE IF NOT EXISTS schedule (
   priority     INTEGER NOT NULL,
   max_attempts INTEGER NOT NULL,
   expires      INTEGER NOT NULL, -- milliseconds after it is made; 0: never
-  body         BLOB    NOT NULL
+  body         BLOB    NOT NULL,
+  key          TEXT    NOT NULL DEFAULT '' -- whose limits its tasks have; empty: nobody's. Version 12
 );
 CREATE UNIQUE INDEX IF NOT EXISTS schedule_by_id ON schedule (queue, id);
 CREATE INDEX IF NOT EXISTS schedule_by_due ON schedule (queue, due, id);
