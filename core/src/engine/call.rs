@@ -88,9 +88,10 @@ impl CallMachine {
         }
     }
 
-    /// Until when the answer to a sending is awaited.
+    /// Until when the answer to a sending is awaited: of what cannot be sent again, to the end.
     fn patience(&self, sent: Moment) -> Moment {
-        (sent + RESEND_AFTER).min(self.give_up.max(sent + LEAST_PATIENCE))
+        let last = self.give_up.max(sent + LEAST_PATIENCE);
+        if self.repeatable { last.min(sent + RESEND_AFTER) } else { last }
     }
 
     /// Those sendings that may have been carried out.
@@ -314,6 +315,17 @@ mod tests {
         let number = sent(&mut machine, at(0));
         machine.reply(at(1), number, lost());
         assert_eq!(done(&mut machine, at(1)).unwrap_err().kind(), ErrorKind::Indeterminate);
+    }
+
+    /// Of 16 MiB, it may be on its way for longer than a request is left unanswered.
+    #[test]
+    fn an_answer_that_cannot_be_asked_for_again_is_awaited_for_the_whole_time() {
+        let request = Request::BreakLease(BreakLease { name: name() });
+        let mut machine = CallMachine::new(request, at(0), at(3_000), Jitter::seeded(1)).once();
+        let number = sent(&mut machine, at(0));
+        assert!(matches!(machine.step(at(2_999)), Step::Wait { until, hints: false } if until == at(3_000)));
+        machine.reply(at(2_999), number, extended());
+        assert_eq!(done(&mut machine, at(2_999)).unwrap().received, at(2_999));
     }
 
     #[test]
