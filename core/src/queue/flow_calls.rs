@@ -70,6 +70,12 @@ impl QueueCalls {
         Error::new(ErrorKind::QueueFull, message).during("enqueue_flow", &self.name)
     }
 
+    pub(crate) fn flow_in_pieces(&self, id: &str) -> Error {
+        let message =
+            format!("the first parts of flow {id:?} are gone before the last one came; enqueue it again");
+        Error::new(ErrorKind::StoreUnavailable, message).during("enqueue_flow", &self.name)
+    }
+
     pub(crate) fn find_flow(
         &self,
         operation: &'static str,

@@ -59,6 +59,11 @@ fn a_flow_in_parts_is_a_draft_until_the_last_one() {
         )
         .counts("counter {us}, sequence 20"),
     );
+    // Its first parts are gone.
+    given(nothing().counts(COUNTS).resting())
+        .call(put_part(7, 1, true, [node("b")]))
+        .replies("absent")
+        .changes_nothing();
     // Nobody sees it before.
     given(before()).call(get_flow("f")).replies("unknown").changes_nothing();
     given(before()).call(list_flows(None, 9)).replies("").changes_nothing();

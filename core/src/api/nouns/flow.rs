@@ -3,7 +3,7 @@
 use super::claim::Claim;
 use super::face::both;
 use super::queue::{Queue, ask};
-use crate::base::error::Error;
+use crate::base::error::{Error, ErrorKind};
 use crate::protocol::{NodeEvent, PutFlowReply};
 use crate::queue::flow::{Flow, Node};
 use crate::queue::flow_calls::{Inputs, flow_at_home, home_of};
@@ -22,7 +22,8 @@ impl Queue {
             match ask(self.calls.put_flow(part)?).await? {
                 PutFlowReply::Put => {}
                 PutFlowReply::Full => return Err(self.calls.flow_full(&flow.id)),
-                PutFlowReply::Exists | PutFlowReply::Stale | PutFlowReply::Absent => return Ok(false),
+                PutFlowReply::Absent => return Err(self.calls.flow_in_pieces(&flow.id)),
+                PutFlowReply::Exists | PutFlowReply::Stale => return Ok(false),
             }
         }
         self.step_flows().await;
@@ -101,6 +102,7 @@ impl Queue {
         while let Some(round) = stepping.next() {
             match ask(round).await {
                 Ok(reply) => stepping.rounds.replied(reply),
+                Err(error) if error.kind() == ErrorKind::WrongType => stepping.rounds.refused(),
                 Err(_) => return,
             }
         }

@@ -20,6 +20,7 @@ impl Stepping {
         self.sending = None;
         match result {
             Ok(Reply::Queue(reply)) => self.rounds.replied(reply),
+            Err(failure) if failure.kind == FailureKind::Final(ErrorKind::WrongType) => self.rounds.refused(),
             _ => self.rounds.give_up(),
         }
     }

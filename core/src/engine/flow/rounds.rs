@@ -18,6 +18,8 @@ use crate::protocol::{
 
 /// So many steps at most: whoever steps has also something else to do.
 const STEPS_MOST: u32 = 16;
+/// So many other queues at most, whose outboxes come after the first one's: it may be that nobody claims from those.
+const QUEUES_MOST: u32 = 16;
 /// Messages of one step at most.
 const MESSAGES_MOST: u32 = 256;
 /// For so long a node that was put into another queue is not put there again, whatever became of it: much longer than
@@ -39,6 +41,7 @@ pub struct Rounds {
     walk: Option<TaskId>,
     /// Queues whose outboxes come after this one's.
     later: Vec<QueueName>,
+    queues_left: u32,
     has_moved: bool,
     is_over: bool,
 }
@@ -84,6 +87,7 @@ impl Rounds {
             has_more: false,
             walk: None,
             later: Vec::new(),
+            queues_left: QUEUES_MOST,
             has_moved: false,
             is_over: false,
         }
@@ -141,6 +145,20 @@ impl Rounds {
             }
             _ => self.is_over = true,
         }
+        self.go_on();
+    }
+
+    /// The store will never do it, whoever asks: in the place of another queue is what is none. That is over, and the rest goes on.
+    pub fn refused(&mut self) {
+        match self.todo.pop() {
+            Some(Todo::Put(_, tasks)) => self.put_nowhere(&tasks),
+            Some(Todo::Post(..) | Todo::Cancel(..) | Todo::Find { .. }) => {}
+            _ => self.is_over = true,
+        }
+        self.go_on();
+    }
+
+    fn go_on(&mut self) {
         if self.todo.is_empty() && self.step.is_none() && !self.has_more {
             self.next_queue();
         }
@@ -165,10 +183,11 @@ impl Rounds {
     fn next_queue(&mut self) {
         if let Some(flow) = self.walk.take() {
             self.todo.push(Todo::Look(flow));
-        } else if self.left == 0 {
-            self.is_over = true;
-        } else if let Some(queue) = self.later.pop() {
+        } else if self.queues_left > 0
+            && let Some(queue) = self.later.pop()
+        {
             (self.queue, self.has_more) = (queue, true);
+            (self.queues_left, self.left) = (self.queues_left - 1, self.left.max(1));
         } else {
             self.is_over = true;
         }
@@ -298,17 +317,24 @@ impl Rounds {
     }
 
     fn found(&mut self, nodes: &LostNodes, retries: u32, lost: &[u32]) {
+        let lost = lost.iter().filter_map(|place| nodes.nodes.get(*place as usize));
+        self.tell(NodeEvent::Lost, retries, lost.map(|(_, of)| of));
+    }
+
+    /// These are in no queue, and never will be.
+    fn put_nowhere(&mut self, tasks: &[NewTask]) {
+        self.tell(NodeEvent::Cancelled, 0, tasks.iter().filter_map(|task| task.node.as_ref()));
+    }
+
+    /// To the outbox of the queue that the flows are in.
+    fn tell<'n>(&mut self, event: NodeEvent, retries: u32, nodes: impl Iterator<Item = &'n NodeOf>) {
         let message = |of: &NodeOf| {
             let of = NodeOf { home: None, ..of.clone() };
-            Message { number: 0, event: NodeEvent::Lost, of, retries, result: None }
+            Message { number: 0, event, of, retries, result: None }
         };
-        let lost: Vec<Message> = lost
-            .iter()
-            .filter_map(|place| nodes.nodes.get(*place as usize))
-            .map(|(_, of)| message(of))
-            .collect();
-        if !lost.is_empty() {
-            let post = PostMessages { source: None, messages: lost.into() };
+        let messages: Vec<Message> = nodes.map(message).collect();
+        if !messages.is_empty() {
+            let post = PostMessages { source: None, messages: messages.into() };
             self.todo.push(Todo::Post(self.queue.clone(), post));
         }
     }

@@ -266,6 +266,56 @@ fn a_node_that_was_lost_ends_its_flow_and_one_whose_end_is_on_its_way_is_not_los
     }
 }
 
+/// Steps from the queue `name`, to the end.
+fn step(store: &mut Store, mut rounds: Rounds) {
+    let mut slot = CallId { client: ClientId(1), slot: 1, number: 0 };
+    while let Some((queue, verb)) = rounds.request(&mut slot) {
+        if store.refuses(&queue) {
+            rounds.refused();
+        } else {
+            let reply = store.perform(&queue, &verb);
+            rounds.replied(reply);
+        }
+    }
+}
+
+/// Two nodes, of which the first is in the queue `b`.
+fn one_elsewhere() -> Graph {
+    let first = NodeGraph { elsewhere: true, ..NodeGraph::default() };
+    Graph { nodes: vec![first, NodeGraph { after: vec![(0, Edge::End)], ..NodeGraph::default() }] }
+}
+
+#[test]
+fn whoever_has_a_task_of_another_flow_steps_the_home_of_the_node_that_ended() {
+    let mut store = Store::telling(9);
+    store.begin(&id("f"), &one_elsewhere());
+    step(&mut store, Rounds::new(queue("a")));
+    let (name, task, _) = store.tasks().pop().unwrap();
+    store.end(&name, &task, Some(NodeEvent::Done));
+    // Nobody claims from the queue `a`.
+    step(&mut store, Rounds::brief(queue("b")));
+    assert_eq!(store.tasks(), [("a".to_owned(), id("f/1"), 1)]);
+}
+
+#[test]
+fn a_node_that_can_be_put_nowhere_is_cancelled_and_the_flow_goes_on() {
+    let mut store = Store::telling(9);
+    store.taken = Some("b");
+    store.begin(&id("f"), &one_elsewhere());
+    step(&mut store, Rounds::new(queue("a")));
+    assert_eq!(store.plan(&id("f")).nodes(), [NodeState::Cancelled, NodeState::Put]);
+    assert!(store.is_quiet());
+}
+
+#[test]
+fn news_for_a_home_that_is_none_is_dropped() {
+    let mut store = Store::telling(9);
+    store.post("b", &id("f"), 0, NodeEvent::Done);
+    store.taken = Some("a");
+    step(&mut store, Rounds::new(queue("b")));
+    assert!(store.is_quiet());
+}
+
 #[test]
 fn a_fan_of_ten_thousand_goes_in_steps_of_a_thousand() {
     let mut nodes = vec![NodeGraph::default(); 10_000];

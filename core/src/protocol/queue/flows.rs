@@ -103,7 +103,7 @@ pub enum PutFlowReply {
     Full,
     /// The flow to add to has changed since: nothing was changed.
     Stale,
-    /// The flow to add to is not there, or has ended: nothing was changed.
+    /// The flow to add to is not there, or has ended; or earlier parts are not there: nothing was changed.
     Absent,
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Store {
     pub(super) puts: BTreeMap<(TaskId, u32), u32>,
     pub(super) walk: bool,
     most: u32,
+    /// No queue is in the place of this one, and the place is taken.
+    pub(super) taken: Option<&'static str>,
 }
 
 impl Store {
@@ -98,6 +100,11 @@ impl Store {
         if let Some(event) = event {
             self.queue(name).post(event, of, 0);
         }
+    }
+
+    /// Whether the store refuses this for good.
+    pub(super) fn refuses(&self, queue: &QueueName) -> bool {
+        self.taken == Some(queue.as_str())
     }
 
     pub(super) fn perform(&mut self, queue: &QueueName, verb: &QueueVerb) -> QueueReply {

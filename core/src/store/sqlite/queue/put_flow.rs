@@ -23,14 +23,18 @@ pub(super) fn put_flow(work: &mut Work<'_>, request: &PutFlow) -> rusqlite::Resu
 
 fn begin(work: &mut Work<'_>, request: &PutFlow, found: Option<Flow>) -> rusqlite::Result<PutFlowReply> {
     let token = request.token.cast_signed();
+    let of_this_call = found.as_ref().filter(|flow| flow.token == token);
+    let there = of_this_call.map_or(0, |flow| flow.nodes);
+    let is_busy = |flow: &Flow| flow.state != FlowState::Draft || work.now_ms - flow.created < millis(BUSY);
     let flow = match found {
-        Some(flow) if flow.token == token && flow.state == FlowState::Draft => flow,
-        Some(flow) if flow.token == token => return Ok(PutFlowReply::Put),
-        Some(flow) if flow.state == FlowState::Draft && work.now_ms - flow.created >= millis(BUSY) => {
+        Some(flow) if flow.token == token && flow.state != FlowState::Draft => return Ok(PutFlowReply::Put),
+        Some(flow) if flow.token != token && is_busy(&flow) => return Ok(PutFlowReply::Exists),
+        _ if i64::from(request.first) > there => return Ok(PutFlowReply::Absent),
+        Some(flow) if flow.token == token => flow,
+        Some(flow) => {
             work.drop_flow(flow.serial, flow.state)?;
             draft(work, &request.id, token)?
         }
-        Some(_) => return Ok(PutFlowReply::Exists),
         None if work.record.is_full() => return Ok(PutFlowReply::Full),
         None => draft(work, &request.id, token)?,
     };

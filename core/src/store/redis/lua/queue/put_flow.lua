@@ -31,11 +31,14 @@ elseif flow and not is_same then
   end
   flow, left = false, flow
 end
-if not flow and max_len and live >= max_len then
+local first = tonumber(ARGV[3])
+if first > (flow and flow[@NODE_COUNT] or 0) then
+  return { @ABSENT }
+elseif not flow and max_len and live >= max_len then
   return { @FULL }
 end
 
-local function write_nodes(first)
+local function write_nodes()
   local heads, texts = {}, {}
   for i = 10, #ARGV, 4 do
     local number, body = first + (i - 10) / 4, ARGV[i + 3]
@@ -65,7 +68,7 @@ redis.call('HSET', KEYS[@FLOWS], id, cmsgpack.pack(flow))
 if left then
   drop_nodes(id, left[@NODE_COUNT])
 end
-flow[@NODE_COUNT] = math.max(flow[@NODE_COUNT], write_nodes(tonumber(ARGV[3])))
+flow[@NODE_COUNT] = math.max(flow[@NODE_COUNT], write_nodes())
 write_flow(id, flow)
 if has_plan then
   redis.call(

@@ -54,6 +54,21 @@ fn parts_that_do_not_come_give_way_to_another_flow() {
 }
 
 #[test]
+fn the_rest_of_a_flow_does_not_begin_one() {
+    let queue = queue();
+    assert_eq!(queue.put_flow(part("f", 1, &["b"], true)), PutFlowReply::Absent);
+    queue.put_flow(part("f", 0, &["a"], false));
+    queue.pass(60 * SECOND);
+    let others = PutFlow { token: 2, ..part("f", 1, &["x"], true) };
+    assert_eq!(
+        queue.put_flow(others),
+        PutFlowReply::Absent,
+        "the draft of another call is none of its parts"
+    );
+    assert_eq!(queue.put_flow(part("f", 1, &["b"], true)), PutFlowReply::Put);
+}
+
+#[test]
 fn a_full_queue_takes_no_flow_but_the_rest_of_one() {
     let queue = queue();
     assert_eq!(queue.put_flow(part("f", 0, &["a"], false)), PutFlowReply::Put);
