@@ -18,7 +18,7 @@ fn put(place: &Place, id: &str) {
 on_both_stores! {
     fn flows_are_listed_and_shown(place) {
         assert_eq!(place.finish(&["flows", "ls", "q"]).succeeded(), "ID  STATE  NODES  ENDED  FAILED  CREATED\n");
-        put(&place, "f");
+        put(place, "f");
         let listed = place.json(&["flows", "ls", "q"]);
         assert_eq!((&listed[0]["id"], &listed[0]["counts"]), (&json!("f"), &json!({ "put": 1, "waiting": 2 })));
         let table = place.finish(&["flows", "ls", "q"]).succeeded().to_owned();
@@ -33,7 +33,7 @@ on_both_stores! {
     }
 
     fn flows_are_worked_off_cancelled_and_retried(place) {
-        put(&place, "f");
+        put(place, "f");
         assert_eq!(place.finish(&["flows", "cancel", "q", "f"]).succeeded(), "f cancelled\n");
         place.finish(&["work", "q", "--until-empty", "-q", "--", "true"]).succeeded();
         assert_eq!(place.json(&["flows", "show", "q", "f"])[0]["state"], "cancelled");

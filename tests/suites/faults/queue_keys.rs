@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use stanchion::{
-    ACL_RULE, Client, DeadTasks, ErrorKind, KeyLimits, ListOptions, QueueConfig, Retry, Schedule, TaskState,
+    ACL_RULE, Client, DeadTasks, ErrorKind, Flow, KeyLimits, ListOptions, QueueConfig, Retry, Schedule,
+    TaskState,
 };
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::wait::SOON;
@@ -12,7 +13,7 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
 use crate::{assert_within, ms, open};
 
-const KINDS: [&str; 19] = [
+const KINDS: [&str; 22] = [
     "queue",
     "state",
     "body",
@@ -32,6 +33,9 @@ const KINDS: [&str; 19] = [
     "keys",
     "key-waits",
     "key-limits",
+    "flows",
+    "flow-nodes",
+    "flow-times",
 ];
 
 fn sidecar(kind: &str) -> String {
@@ -40,6 +44,8 @@ fn sidecar(kind: &str) -> String {
 
 /// Those that are about a claim, and one that is sent when a claim call ends.
 const OF_CLAIMS: [&str; 4] = ["settle", "settle_and_claim", "extend_claim", "abandon"];
+/// Those that let flows go on: whoever sends them leaves it to others if they fail.
+const OF_FLOWS: [&str; 4] = ["read_outbox", "step_flows", "read_nodes", "lost_nodes"];
 
 /// Each verb that needs no claim, with what it says.
 fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> {
@@ -70,9 +76,14 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("fire", queue.run_schedule("a").err()),
         ("pause_schedule", queue.pause_schedule("a").err()),
         ("remove_schedule", queue.remove_schedule("a").err()),
+        ("put_flow", queue.enqueue_flow(Flow::new("f").node(plain("a"))).err()),
+        ("get_flow", queue.get_flow("f").err()),
+        ("list_flows", queue.list_flows(None, 9).err()),
+        ("post_messages", queue.cancel_flow("f").err()),
         ("purge", queue.purge().err()),
     ];
-    verbs::assert_listed(verbs::of_queues(), errors.iter().map(|(verb, _)| *verb).chain(OF_CLAIMS));
+    let listed = errors.iter().map(|(verb, _)| *verb).chain(OF_CLAIMS).chain(OF_FLOWS);
+    verbs::assert_listed(verbs::of_queues(), listed);
     errors
 }
 

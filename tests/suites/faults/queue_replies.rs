@@ -157,9 +157,18 @@ on_both_faces! {
         }
     }
 
+    /// A payload of many megabytes comes over a slow network when it comes: what pop takes is gone.
+    fn a_late_reply_to_what_is_sent_once(face) {
+        let stage = Stage::new(face);
+        put(&stage.truth, &["a"]);
+        stage.proxy.fault("pop", 1, Fault::DelayReply(RESEND + ms(500)));
+        assert_eq!(stage.queue.pop(1).unwrap()[0].id, "a");
+        stage.assert_faults_used();
+    }
+
     /// What must not be repeated is sent once, and its outcome is unknown.
     fn replies_lost_of_what_is_sent_once(face) {
-        let stage = Stage::new(face);
+        let stage = Stage::impatient(face);
         put(&stage.truth, &["dead", "a", "b", "c"]);
         take(&stage.truth).bury("dead").unwrap();
         for verb in ["pop", "remove", "kick", "purge"] {

@@ -22,8 +22,17 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(face: Face) -> Self {
+        Self::with(face, "")
+    }
+
+    /// One whose calls wait for a second at most.
+    pub(crate) fn impatient(face: Face) -> Self {
+        Self::with(face, "?timeout=1")
+    }
+
+    fn with(face: Face, options: &str) -> Self {
         let proxy = Proxy::start(shared());
-        let client = open(face, &proxy.url());
+        let client = open(face, &format!("{}{options}", proxy.url()));
         let name = unique("queue");
         let queue = client.queue(&name);
         let truth = open(Face::Blocking, &shared().url()).queue(&name);
