@@ -20,14 +20,11 @@ local function begun(id)
   return flow and flow[@IS_DRAFT] == 0 and flow
 end
 
--- Stores it, and its place among those that live, or have ended.
+-- Stores its place among those that live, or have ended, and it itself.
 local function write_flow(id, flow)
+  local at = flow[@FLOW_ENDED] > 0 and flow[@FLOW_ENDED] or @FLOW_BASE + flow[@FLOW_CREATED]
+  redis.call('ZADD', KEYS[@FLOW_TIMES], at, id)
   redis.call('HSET', KEYS[@FLOWS], id, cmsgpack.pack(flow))
-  if flow[@FLOW_ENDED] > 0 then
-    redis.call('ZADD', KEYS[@FLOW_TIMES], flow[@FLOW_ENDED], id)
-  else
-    redis.call('ZADD', KEYS[@FLOW_TIMES], @FLOW_BASE + flow[@FLOW_CREATED], id)
-  end
 end
 
 -- So many more live. The first one's tasks need not be looked for at once.

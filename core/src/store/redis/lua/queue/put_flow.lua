@@ -60,23 +60,21 @@ end
 flow = flow or { 0, token, now, 0, 0, 0, 1, '' }
 local begins = has_plan and flow[@IS_DRAFT] == 1
 flow[@FLOW_VERSION], flow[@FLOW_TOKEN] = next_number(), token
-if has_plan then
-  flow[@IS_DRAFT], flow[@FLOW_SUMMARY] = 0, ARGV[9]
-end
--- What takes memory comes first.
+-- What takes memory comes first. Without the right to one of these commands a draft is left, which nobody sees.
 redis.call('HSET', KEYS[@FLOWS], id, cmsgpack.pack(flow))
 if left then
   drop_nodes(id, left[@NODE_COUNT])
 end
 flow[@NODE_COUNT] = math.max(flow[@NODE_COUNT], write_nodes())
-write_flow(id, flow)
 if has_plan then
   redis.call(
     'HSET', KEYS[@FLOWS], string.format('\1%s', id), ARGV[6], string.format('\2%s', id), ARGV[7],
     string.format('\3%s', id), ARGV[8]
   )
+  flow[@IS_DRAFT], flow[@FLOW_SUMMARY] = 0, ARGV[9]
   post(@NODE_BEGIN, string.format('0 %s', id), 0)
 end
+write_flow(id, flow)
 if begins then
   count_live(1)
 end
