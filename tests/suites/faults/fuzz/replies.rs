@@ -43,7 +43,7 @@ const FLOW: &[&str] = &[r#"{"op":"queue.enqueue_flow","queue":"NAME","id":"f","n
 const NODE: &[&str] = &[
     r#"{"op":"queue.enqueue_flow","queue":"NAME","id":"f","nodes":[{"id":"a"},{"id":"b","after":["a"]}]}"#,
     r#"{"op":"queue.claim","queue":"NAME"}"#,
-    r#"{"op":"claim.ack","result":"78"}"#,
+    r#"{"op":"claim.ack","result":{"$hex":"78"}}"#,
     r#"{"op":"queue.claim","queue":"NAME"}"#,
 ];
 
