@@ -36,12 +36,14 @@ export class Claim {
   get version(): bigint
   get priority(): number
   get key(): string | null
+  get flow(): string | null
   get due(): number
   get remaining(): number
   get valid(): boolean
   /** Why it was lost, if it was. */
   get lossName(): string | null
   get loss(): Failure | null
+  inputs(bridge: Bridge, call: number): void
   ack(bridge: Bridge, call: number, result?: Uint8Array | undefined | null): void
   progress(bridge: Bridge, call: number, progress: Uint8Array): void
   nack(bridge: Bridge, call: number, delay?: Millis | undefined | null, reason?: Text | undefined | null): void
@@ -153,6 +155,29 @@ export interface Failure {
   retryable: boolean
 }
 
+/** A flow as it is in a queue. Times are milliseconds since 1970. */
+export interface FlowInfo {
+  id: string
+  state: string
+  created: number
+  ended?: number
+  counts: Array<NodeCount>
+  nodes: Array<NodeInfo>
+}
+
+/** What has become of a node that another one comes after. */
+export interface FlowInput {
+  node: string
+  state: string
+  result?: Buffer
+}
+
+/** Some flows, and where the next ones begin. */
+export interface FlowPage {
+  flows: Array<FlowInfo>
+  next?: string
+}
+
 /** Who holds a lock. Times are milliseconds, `since` from 1970 on. */
 export interface Holder {
   heldAs: string
@@ -241,8 +266,37 @@ export interface News {
   fired?: number
 }
 
+/** A task of a flow, and what it waits for. */
+export class Node {
+  /** The task was made for this node only: it is taken out, and not copied. */
+  constructor(task: Task, queue?: Text | undefined | null, after?: Array<Text> | undefined | null, afterEnd?: Array<Text> | undefined | null, afterFailure?: Array<Text> | undefined | null, afterAll?: Text | undefined | null)
+}
+
+/** How many nodes are in a state. */
+export interface NodeCount {
+  state: string
+  count: number
+}
+
+/** A node as it is in its flow. */
+export interface NodeInfo {
+  name: string
+  state: string
+  queue?: string
+  after: Array<string>
+  afterEnd: Array<string>
+  afterFailure: Array<string>
+  afterAll?: string
+}
+
 /** A queue. */
 export class Queue {
+  enqueueFlow(bridge: Bridge, call: number, id: Text, nodes: Array<Node>): void
+  addToFlow(bridge: Bridge, call: number, id: Text, nodes: Array<Node>): void
+  getFlow(bridge: Bridge, call: number, id: Text): void
+  listFlows(bridge: Bridge, call: number, page?: Text | undefined | null, max?: Whole | undefined | null): void
+  cancelFlow(bridge: Bridge, call: number, id: Text): void
+  retryFlow(bridge: Bridge, call: number, id: Text): void
   configure(bridge: Bridge, call: number, settings: QueueConfig): void
   /** With none given, what it has is taken away. */
   limitKey(bridge: Bridge, call: number, key: Text, concurrency?: Whole | undefined | null, rate?: Rate | undefined | null, weight?: Whole | undefined | null): void

@@ -1,5 +1,6 @@
 import { call, lossSignal } from './bridge.js'
 import { refusalOf } from './errors.js'
+import { FlowInput } from './flow.js'
 import { nothing, type Loss } from './lease.js'
 import type { Native } from './native.js'
 import { bytesOrText, parse } from './payload.js'
@@ -115,6 +116,11 @@ export class Claim<Json = any> {
     return this.#native.key
   }
 
+  /** The id of the flow that the task is a node of, if it is one. */
+  get flow(): string | null {
+    return this.#native.flow
+  }
+
   /** When it was to be delivered. */
   get due(): Date {
     return new Date(this.#native.due)
@@ -139,6 +145,16 @@ export class Claim<Json = any> {
   get signal(): AbortSignal {
     const claim = this.#native
     return (this.#signal ??= lossSignal(claim.loss, (bridge, number) => claim.waitLost(bridge, number)))
+  }
+
+  /**
+   * What has become of the nodes that this one comes after, with the results that they gave (`Claim.ack`), in the order in which
+   * they were named; if it comes after all, of all. Of a flow 64 MiB of results are kept. Empty if the task is of no flow.
+   */
+  inputs(): Promise<FlowInput[]> {
+    return call(
+      (bridge, number) => this.#native.inputs(bridge, number),
+      (found: Native.FlowInput[]) => found.map(one => FlowInput.of(one)), { operation: 'inputs', on: this })
   }
 
   /**

@@ -4,14 +4,16 @@ import { consume, type ConsumeOptions } from './consume.js'
 import { deadTasks, type DeadTasks } from './dead.js'
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { events, type EventsOptions, type TaskEvent } from './events.js'
+import { flowInfo, nativeNode, type FlowInfo, type FlowPage, type Node, type NodeFor } from './flow.js'
 import { TaskKind, type KindHandler, type KindOptions } from './kind.js'
 import { nothing } from './lease.js'
-import { keyInfo, nativeConfig, nativeLimits, rateOf, type KeyInfo, type KeyLimits, type KeyPage, type QueueConfig, type Rate } from './limits.js'
+import { keyInfo, nativeConfig, nativeLimits, type KeyInfo, type KeyLimits, type KeyPage, type QueueConfig } from './limits.js'
 import { native, type Native } from './native.js'
 import { TaskResult, type ResultOptions } from './result.js'
 import {
   nativeSchedule, scheduleInfo, synced, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced
 } from './schedule.js'
+import { stats, type QueueStats } from './stats.js'
 import {
   enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
 } from './task.js'
@@ -58,6 +60,7 @@ const REMOVE_OPTIONS = new Set(['version'])
 const RESULT_OPTIONS: ReadonlySet<string> = new Set<keyof ResultOptions>(['version', 'waitMs', 'signal'])
 const LIST_SCHEDULES = new Set(['page', 'max'])
 const LIST_KEYS = new Set(['page', 'max'])
+const LIST_FLOWS = new Set(['page', 'max'])
 const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
   ['max', 'leaseMs', 'renew', 'maxRunMs', 'timeoutMs', 'waitMs', 'signal'])
 
@@ -82,46 +85,6 @@ export interface TaskCancelled {
 export interface Rescheduled {
   outcome: 'moved' | 'absent' | 'claimed' | 'dead' | 'other'
   due: Date | null
-}
-
-/** What keeps a queue from giving out tasks that are ready. */
-export type Gate = 'open' | 'paused' | 'max_running' | 'rate' | 'throttled'
-
-/** How many tasks there are, what happened so far, and the settings. */
-export interface QueueStats {
-  scheduled: number
-  ready: number
-  claimed: number
-  /** Due, and held by the limits of their keys. */
-  held: number
-  /** How many keys wait for a time, by their rate or a throttle. */
-  keysWaiting: number
-  /** In how many milliseconds the first of them may go on; null if none waits. */
-  nextKeyMs: number | null
-  /** What keeps the queue from giving out tasks that are ready; `max_running`: as many run as may at once. */
-  gate: Gate
-  /** Of `rate` and `throttled`, for how many milliseconds; else null. */
-  opensInMs: number | null
-  dead: number
-  /** Tasks that wait for the end of a run of the same id. */
-  successors: number
-  paused: boolean
-  /** How many calls wait for a task. */
-  waiters: number
-  /** Until the next task is due or lease ends, in milliseconds; 0 if something is due now. */
-  nextDueMs: number | null
-  enqueued: number
-  acked: number
-  retried: number
-  died: number
-  /** How many schedules it has. */
-  schedules: number
-  /** For how long a schedule has been due, in milliseconds: more than a moment means that nobody works on the queue. */
-  schedulesLateMs: number
-  settings: {
-    maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean, events: number,
-    maxRunning: number | null, rate: Required<Rate> | null, keyConcurrency: number | null, keyRate: Required<Rate> | null
-  }
 }
 
 /** A process that works on a queue, for people and dashboards: out of date as soon as it is read. */
@@ -418,6 +381,64 @@ export class Queue<Json = any> {
   }
 
   /**
+   * Put a flow in, whole: tasks of which some wait for others, 10,000 at most, with 64 MiB of payloads in all. Whether there was none
+   * of this id: one that is there stays as it is. It is kept for 7 days after its end, and of a queue the last 1,000 that have ended
+   * are. Its tasks come into their queues although those may be at their limit.
+   *
+   * @throws {QueueFullError} at the limit; {@link InvalidArgumentError} also for nodes that wait for each other: nothing is sent then
+   */
+  enqueueFlow(id: string, nodes: Iterable<NodeFor<Json>>): Promise<boolean> {
+    return ask(this, 'enqueue_flow', (queue, bridge, number) => {
+      queue.enqueueFlow(bridge, number, id, listOf(nodes as Iterable<Node>, 'nodes', nativeNode))
+    })
+  }
+
+  /**
+   * Add nodes to a flow that runs, 1,000 at most and 4 MiB of payloads; whether it does: false if there is none, or it has ended. As
+   * long as the caller's task is a node of it, it runs. The new ones may come after nodes that are there, and those that wait for all
+   * wait for these, too. None has an `afterAll`: those come with the flow.
+   */
+  addToFlow(id: string, nodes: Iterable<NodeFor<Json> & { afterAll?: undefined }>): Promise<boolean> {
+    return ask(this, 'add_to_flow', (queue, bridge, number) => {
+      queue.addToFlow(bridge, number, id, listOf(nodes as Iterable<Node>, 'nodes', nativeNode))
+    })
+  }
+
+  /** A flow with all its nodes, if it is known. */
+  getFlow(id: string): Promise<FlowInfo | null> {
+    return ask(
+      this, 'get_flow', (queue, bridge, number) => queue.getFlow(bridge, number, id),
+      (found: Native.FlowInfo | null) => found === null ? null : flowInfo(found))
+  }
+
+  /**
+   * The flows without their nodes: those that run, the latest first, then those that have ended; a page of at most `max` (100, which
+   * is also the most) at a time. `page`: `next` of the page before.
+   */
+  listFlows(options?: { page?: string | null | undefined, max?: number | undefined }): Promise<FlowPage> {
+    return ask(this, 'list_flows', (queue, bridge, number) => {
+      checkOptions(options, LIST_FLOWS)
+      queue.listFlows(bridge, number, options?.page, options?.max)
+    }, (found: Native.FlowPage) => ({ flows: found.flows.map(flowInfo), next: found.next ?? null }))
+  }
+
+  /**
+   * Cancel a flow; whether there is one that runs. Tasks that wait go, those that run are told (as by `cancel`), and of the nodes that
+   * are not in their queues only those still run that wait for nothing but the end of others (`finally`). Sent once.
+   */
+  cancelFlow(id: string): Promise<boolean> {
+    return ask(this, 'cancel_flow', (queue, bridge, number) => queue.cancelFlow(bridge, number, id))
+  }
+
+  /**
+   * Try again what did not succeed in a flow: nodes that are dead, cancelled or skipped, with attempts starting again; whether there
+   * is such a flow. Those that succeeded do not run again. Sent once.
+   */
+  retryFlow(id: string): Promise<boolean> {
+    return ask(this, 'retry_flow', (queue, bridge, number) => queue.retryFlow(bridge, number, id))
+  }
+
+  /**
    * Give a key limits of its own, at once, also while its tasks run; those that run too many end first. Without any, or with
    * null, those that it has are taken away.
    *
@@ -520,23 +541,4 @@ function infos<Json>(found: Native.TaskInfo[]): TaskInfo<Json>[] {
 
 function settled(found: (Native.Failure | null | undefined)[]): (StanchionError | null)[] {
   return found.map(failure => failure ? errorOf(failure) : null)
-}
-
-function stats(found: Native.QueueStats): QueueStats {
-  const {
-    nextDue, nextKey, opensIn, schedulesLate, maxLen, deadMax, deadAge, deadBytes, intake, events, maxRunning, rate,
-    keyConcurrency, keyRate, ...counts
-  } = found
-  return {
-    ...counts,
-    gate: counts.gate as Gate,
-    opensInMs: opensIn ?? null,
-    nextKeyMs: nextKey ?? null,
-    nextDueMs: nextDue ?? null,
-    schedulesLateMs: schedulesLate,
-    settings: {
-      maxLen: maxLen ?? null, deadMax, deadAgeMs: deadAge, deadBytes, intake, events, maxRunning: maxRunning ?? null,
-      rate: rateOf(rate), keyConcurrency: keyConcurrency ?? null, keyRate: rateOf(keyRate),
-    },
-  }
 }

@@ -127,7 +127,8 @@ export interface TaskInfo<Json = any> {
   key: string | null
 }
 
-const TASK: ReadonlySet<string> = new Set<keyof Task>(
+/** @internal */
+export const TASK: ReadonlySet<string> = new Set<keyof Task>(
   [
     'id', 'payload', 'headers', 'delayMs', 'due', 'priority', 'maxAttempts', 'expiresMs', 'onDuplicate', 'kind', 'timeoutMs',
     'backoff', 'keepResultMs', 'key'])
@@ -140,6 +141,11 @@ export function nativeTask(task: Task): Native.Task {
     throw new InvalidArgumentError(`a task is an object, not ${shown(task)}: enqueue({ id, payload })`)
   }
   checkNames(task, TASK, 'property of a task')
+  return nativeOf(task)
+}
+
+/** @internal Of one whose names were checked. */
+export function nativeOf(task: Task): Native.Task {
   const [payload, headers] = encode(task.payload, task.headers)
   const [policy, policyTime] = onDuplicate(task.onDuplicate)
   return new (native().Task)(

@@ -41,21 +41,24 @@ export function checkOptions(given: unknown, known: ReadonlySet<string>, about?:
 const ELSEWHERE: Readonly<Record<string, string>> = {
   timeout: 'waitMs', duration: 'ttlMs', expiry: 'ttlMs', data: 'payload', body: 'payload', args: 'payload', jobId: 'id', attempts: 'maxAttempts', retries: 'maxAttempts',
   type: 'kind', retryDelay: 'backoff', resultTtl: 'keepResultMs', cron: 'when', every: 'when', pattern: 'when', rule: 'when', timezone: 'tz', timeZone: 'tz', startDate: 'starts', endDate: 'ends',
-  middleware: 'around', middlewares: 'around',
+  middleware: 'around', middlewares: 'around', dependsOn: 'after', queueName: 'queue',
 }
 
 /** None is unknown: it would go unnoticed. */
-export function checkNames(given: object, known: ReadonlySet<string>, what: string): void {
+export function checkNames(
+  given: object, known: ReadonlySet<string>, what: string, own: Readonly<Record<string, Kind>> = {}
+): void {
   for (const name in given) {
     if (!known.has(name)) {
       const names = `there is no ${what} ${name}; there are ${[...known].join(', ')}`
       throw new InvalidArgumentError(names + hint(name, known))
     }
-    checkKind(name, (given as Record<string, unknown>)[name])
+    checkKind(name, (given as Record<string, unknown>)[name], own[name])
   }
 }
 
-interface Kind {
+/** What a value is to be. */
+export interface Kind {
   readonly is: string
   fits(value: unknown): boolean
 }
@@ -70,6 +73,9 @@ const TEXT: Kind = { is: 'a text', fits: value => typeof value === 'string' }
 /** Which words there are, the native half knows. */
 const MISSED: Kind = { is: "'last', 'skip' or a whole number", fits: value => TEXT.fits(value) || COUNT.fits(value) }
 const OVERLAP: Kind = { is: "'queue' or 'skip'", fits: TEXT.fits }
+const AFTER_ALL: Kind = { is: "'then', 'failed' or 'finally'", fits: TEXT.fits }
+/** What those that a node comes after are: `after` is a number elsewhere. */
+export const NODES: Kind = { is: 'the name of a node, or a list of names', fits: value => TEXT.fits(value) || isList(value) }
 
 /** What options are whose name does not end in Ms. */
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -78,11 +84,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
   priority: COUNT, version: COUNT, weight: COUNT, failFast: FLAG, foreignShare: FLAG, intake: FLAG, payloads: FLAG, renew: FLAG,
   paused: FLAG, untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, key: TEXT, kind: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT,
   queuePrefix: TEXT, reason: TEXT, tlsCa: TEXT, tlsCert: TEXT, tlsKey: TEXT, tz: TEXT, when: TEXT, missed: MISSED, overlap: OVERLAP,
+  queue: TEXT, afterAll: AFTER_ALL,
 }
 
 /** The native half refuses the same, but does not know the option's name. */
-export function checkKind(name: string, value: unknown): void {
-  const kind = name.endsWith('Ms') ? TIME : KINDS[name]
+export function checkKind(name: string, value: unknown, own?: Kind): void {
+  const kind = own ?? (name.endsWith('Ms') ? TIME : KINDS[name])
   if (kind === undefined || value === undefined || value === null || kind.fits(value)) return
   throw new InvalidArgumentError(`${name} is ${kind.is}, not ${shown(value)}`)
 }
@@ -120,10 +127,14 @@ export function checkObject(given: unknown, what: string): void {
 
 /** What there is in a list. A text is none, though it could be taken for one of its letters. */
 export function listOf<A, B>(items: Iterable<A>, what: string, convert: (item: A) => B): B[] {
-  if (typeof items === 'string' || typeof items?.[Symbol.iterator] !== 'function') {
+  if (!isList(items)) {
     throw new InvalidArgumentError(`${what} are a list, not ${shown(items)}`)
   }
   return Array.from(items, convert)
+}
+
+function isList(value: unknown): boolean {
+  return typeof value !== 'string' && typeof (value as Iterable<unknown> | null | undefined)?.[Symbol.iterator] === 'function'
 }
 
 /** For a message; runs no code of the value. */

@@ -12,6 +12,7 @@ use stanchion::{LossReason, Retry};
 use crate::bridge::{Bridge, locked};
 use crate::convert::{Millis, Text, at_once, millis, wall};
 use crate::error::{Failure, invalid, refused};
+use crate::flow::FlowInput;
 
 /// How a claim ended, to be settled with others.
 #[napi]
@@ -113,6 +114,11 @@ impl Claim {
     }
 
     #[napi(getter)]
+    pub fn flow(&self) -> Option<&str> {
+        self.0.flow()
+    }
+
+    #[napi(getter)]
     pub fn due(&self) -> f64 {
         wall(self.0.due())
     }
@@ -136,6 +142,14 @@ impl Claim {
     #[napi(getter)]
     pub fn loss(&self) -> Option<Failure> {
         loss(&self.0)
+    }
+
+    #[napi]
+    pub fn inputs(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
+        let claim = self.0.clone();
+        bridge.start(call, async move {
+            Ok(claim.inputs().await?.into_iter().map(FlowInput::from).collect::<Vec<_>>())
+        })
     }
 
     #[napi]

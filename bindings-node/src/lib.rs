@@ -10,6 +10,7 @@ mod claim;
 mod client;
 mod convert;
 mod error;
+mod flow;
 mod host_loop;
 mod lease;
 mod limiter;

@@ -302,7 +302,8 @@ test('what a getter of the options throws is passed on', async () => {
 test('methods of other objects', async () => {
   const { Client, Lease, Claim, Lock, Queue, Worker } = await import('stanchion')
   const calls = [
-    [Lease, 'release'], [Lease, 'extend'], [Claim, 'ack'], [Claim, 'nack'], [Claim, 'putBack'], [Claim, 'throttle'], [Queue, 'getKey'], [Lock, 'acquire'],
+    [Lease, 'release'], [Lease, 'extend'], [Claim, 'ack'], [Claim, 'nack'], [Claim, 'putBack'], [Claim, 'throttle'], [Queue, 'getKey'],
+    [Queue, 'enqueueFlow'], [Queue, 'getFlow'], [Claim, 'inputs'], [Lock, 'acquire'],
     [Lock, 'hold'], [Queue, 'stats'], [Queue, 'enqueue'], [Client, 'releaseAll'], [Client, 'close'],
     [Worker, 'close']]
   for (const [kind, name] of calls) {

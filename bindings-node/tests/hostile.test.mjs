@@ -34,7 +34,7 @@ test('what is no options object is refused by every call, and never at once', as
       () => lock.acquire(bad), () => lock.tryAcquire(bad), () => lock.hold(() => {}, bad), () => lease.release(bad),
       () => queue.claim(bad), () => queue.settleAndClaim([], bad), () => queue.consume(bad).next(), () => queue.events(bad).next(),
       () => queue.list('ready', bad), () => queue.remove('a', bad), () => queue.configure(bad),
-      () => queue.listSchedules(bad), () => queue.schedule(bad), () => queue.syncSchedules('app', 1, [bad]),
+      () => queue.listSchedules(bad), () => queue.listFlows(bad), () => queue.enqueueFlow('f', [bad]), () => queue.schedule(bad), () => queue.syncSchedules('app', 1, [bad]),
       () => queue.worker(() => {}, bad).finished, () => client.queues(['q']).claim(bad), () => claim.nack(bad),
       () => connect('memory:', bad), () => memoryClient(bad)]
     for (const call of calls) await refuses(call)

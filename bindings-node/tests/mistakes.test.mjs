@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Claim, Client, InvalidArgumentError, Lease, Lock, Queue, Queues, RwLock, Worker, connect } from 'stanchion'
+import { Claim, Client, FlowInput, InvalidArgumentError, Lease, Lock, Queue, Queues, RwLock, Worker, connect } from 'stanchion'
 import { memoryClient } from 'stanchion/testing'
 
 const INVALID = 'ERR_STANCHION_INVALID_ARGUMENT'
@@ -86,6 +86,7 @@ test('what a method makes is not made by new: the error says how', async () => {
     [() => new Queues(['a', 'b']), 'queues are made by client.queues(names)'],
     [() => new Worker('emails', async () => {}), 'a worker is made by queue.worker(handler, options)'],
     [() => new Lease(), 'a lease is made by await lock.acquire(options)'],
+    [() => new FlowInput({}), 'an input is made by await claim.inputs()'],
     [() => new Claim({}), 'a claim is made by await queue.claim(options)'],
   ])
   for (const [make, message] of made) assert.throws(make, { name: 'InvalidArgumentError', code: INVALID, message })

@@ -1,8 +1,8 @@
 // The types as an ES module sees them; compiled, never run.
 import stanchion, {
-  Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, previewSchedule,
-  StanchionError, TaskKind, type Around, type Backoff, type DeadTasks, type Enqueued, type Gate, type Holder, type KeyInfo, type KindHandler, type KindTaskOptions,
-  type Loss, type OnDuplicate, type Payload, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage,
+  chain, Claim, Client, connect, FlowInput, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, previewSchedule,
+  StanchionError, TaskKind, type Around, type Backoff, type DeadTasks, type Enqueued, type FlowInfo, type FlowPage, type FlowState, type Gate, type Holder, type KeyInfo, type KindHandler, type KindTaskOptions,
+  type Loss, type Node, type NodeInfo, type NodeState, type OnDuplicate, type Payload, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage,
   type Synced, type Task, type TaskCancelled, type TaskContext, type TaskEvent, type TaskFailure, type TaskInfo, type TaskResult,
   type TaskState, type Time, type Worker
 } from 'stanchion'
@@ -146,6 +146,69 @@ export async function schedules(client: Client): Promise<void> {
   // @ts-expect-error one of each, in a list
   await queue.syncSchedules('app', 5, schedule)
   void flags
+}
+
+export async function flows(client: Client): Promise<void> {
+  const queue = client.queue<Email>('emails')
+  const nodes: Node<Email>[] = [
+    { id: 'a', payload: { to: 'x' }, delayMs: 5, after: [] }, { id: 'b', after: 'a', afterEnd: ['a'], afterFailure: new Set(['a']) },
+    { id: 'c', afterAll: 'finally' }, {}]
+  const put = await queue.enqueueFlow('f', nodes)
+  same<typeof put, boolean>(true)
+  // Of another queue the payloads are not known.
+  await queue.enqueueFlow('f', [{ id: 'a', queue: 'numbers', payload: 5 }, { id: 'b', payload: { to: 'x' }, afterAll: 'then' }])
+  await queue.addToFlow('f', [{ id: 'd', after: 'a' }, { id: 'e', queue: 'numbers', payload: 5 }])
+  const found = await queue.getFlow('f')
+  same<typeof found, FlowInfo | null>(true)
+  same<FlowInfo['state'], FlowState>(true)
+  same<FlowState, 'running' | 'done' | 'failed' | 'cancelled'>(true)
+  same<FlowInfo['ended'], Date | null>(true)
+  same<FlowInfo['nodes'], NodeInfo[]>(true)
+  same<NodeInfo['state'], NodeState>(true)
+  same<NodeInfo['afterAll'], 'then' | 'failed' | 'finally' | null>(true)
+  const dead: number = found?.counts.dead ?? 0
+  let page: FlowPage = await queue.listFlows()
+  page = await queue.listFlows({ page: page.next, max: 5 })
+  const flags: boolean[] = [await queue.cancelFlow('f'), await queue.retryFlow('f')]
+  // In the types of what is given: of several kinds, too.
+  const [welcome, count] = [client.queue('any').task('welcome', (_: Email) => {}), client.queue('any').task('count', (n: number) => n)]
+  const chained = chain([{ id: 'a', payload: { to: 'x' } }, { payload: { to: 'y' }, queue: 'mails' }])
+  same<(typeof chained)[number]['id'], string>(true)
+  same<(typeof chained)[number]['after'], string[]>(true)
+  await queue.enqueueFlow('g', chained)
+  await queue.enqueueFlow('g', chain([{ id: 'a' }, welcome.task({ to: 'x' })]))
+  await client.queue('any').enqueueFlow('h', chain([welcome.task({ to: 'x' }), count.task(5)]))
+  await client.queue('any').enqueueFlow('i', [{ ...welcome.task({ to: 'x' }), id: 'a' }, { ...count.task(5), after: 'a' }])
+  const [claim] = await queue.claim()
+  if (claim === undefined) return
+  same<typeof claim.flow, string | null>(true)
+  const inputs = await claim.inputs()
+  same<typeof inputs, FlowInput[]>(true)
+  same<FlowInput['state'], NodeState>(true)
+  same<FlowInput['result'], Buffer | null>(true)
+  const told = inputs[0].json<{ sent: number }>()
+  same<typeof told, { sent: number }>(true)
+  // @ts-expect-error no Email
+  await queue.enqueueFlow('f', [{ id: 'a', payload: 5 }])
+  // @ts-expect-error nor one here
+  await queue.enqueueFlow('f', chain([{ id: 'a', payload: 5 }]))
+  // @ts-expect-error no such word
+  await queue.enqueueFlow('f', [{ id: 'a', afterAll: 'success' }])
+  // @ts-expect-error no such name
+  await queue.enqueueFlow('f', [{ id: 'a', dependsOn: 'b' }])
+  // @ts-expect-error a node is put in once
+  await queue.enqueueFlow('f', [{ id: 'a', onDuplicate: 'replace' }])
+  // @ts-expect-error those come with the flow
+  await queue.addToFlow('f', [{ id: 'a', afterAll: 'then' }])
+  // @ts-expect-error without an id
+  await queue.enqueueFlow([{ id: 'a' }])
+  // @ts-expect-error read only
+  claim.flow = 'f'
+  // @ts-expect-error read only
+  inputs[0].state = 'done'
+  // @ts-expect-error not to be made
+  new FlowInput()
+  void [dead, flags]
 }
 
 export async function running(client: Client, signal: AbortSignal): Promise<void> {

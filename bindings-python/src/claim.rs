@@ -76,6 +76,11 @@ faces! {
         }
 
         #[getter]
+        fn flow(&self) -> Option<&str> {
+            self.0.flow()
+        }
+
+        #[getter]
         fn due(&self) -> f64 {
             wall(self.0.due())
         }
@@ -126,6 +131,7 @@ faces! {
         fn throttle(time: Seconds) |claim| claim.throttle(time.0);
         fn extend(lease: Seconds) |claim| claim.extend(lease.0);
         fn progress(progress: Data) |claim| claim.progress(&progress.0);
+        fn inputs() |claim| claim.inputs();
     }
 
     blocking {

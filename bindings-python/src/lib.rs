@@ -11,6 +11,7 @@ mod claim;
 mod client;
 mod error;
 mod faces;
+mod flow;
 mod lease;
 mod limiter;
 mod limits;
@@ -93,6 +94,7 @@ fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<task::ClaimOptions>()?;
     module.add_class::<task::DeadTasks>()?;
     module.add_class::<limits::QueueConfig>()?;
+    module.add_class::<flow::Node>()?;
     module.add_class::<schedule::Schedule>()?;
     module.add_class::<queue::Queue>()?;
     module.add_class::<queue::AioQueue>()?;

@@ -8,6 +8,7 @@ use crate::bridge::Bridge;
 use crate::call::call;
 use crate::claim::{Delivered, Taken, taken};
 use crate::faces::faces;
+use crate::flow::{Node, added, flow};
 use crate::limits::{KeyLimits, QueueConfig, Rate};
 use crate::results::IntoPython;
 use crate::schedule::{Schedule, schedules};
@@ -60,6 +61,13 @@ faces! {
         fn get_key(key: Text) |queue| queue.get_key(&key.0);
         fn list_keys(page: Option<Text>, max: Whole)
             |queue| queue.list_keys(page.as_ref().map(|page| &*page.0), max.narrow(usize::MAX));
+        fn enqueue_flow(id: Text, nodes: Vec<Node>) |queue| queue.enqueue_flow(flow(id, nodes));
+        fn add_to_flow(id: Text, nodes: Vec<Node>) |queue| queue.add_to_flow(&id.0, added(nodes));
+        fn get_flow(id: Text) |queue| queue.get_flow(&id.0);
+        fn list_flows(page: Option<Text>, max: Whole)
+            |queue| queue.list_flows(page.as_ref().map(|page| &*page.0), max.narrow(usize::MAX));
+        fn cancel_flow(id: Text) |queue| queue.cancel_flow(&id.0);
+        fn retry_flow(id: Text) |queue| queue.retry_flow(&id.0);
     }
 
     blocking {

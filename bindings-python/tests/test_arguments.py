@@ -70,7 +70,8 @@ def calls(client, wait):
         "burst": lambda bad: queue.configure(rate=stanchion.Rate(1, 1, bad)),
         "own concurrency": lambda bad: queue.limit_key("k", concurrency=bad),
         "weight": lambda bad: queue.limit_key("k", weight=bad), "list_keys": lambda bad: queue.list_keys(max=bad),
-        "page of keys": lambda bad: queue.list_keys(bad),
+        "page of keys": lambda bad: queue.list_keys(bad), "list_flows": lambda bad: queue.list_flows(max=bad),
+        "page of flows": lambda bad: queue.list_flows(bad),
         "after": lambda bad: first(queue.events(after=bad)), "locks": client.locks,
         "queue_names": client.queue_names, "concurrency": lambda bad: queue.worker(print, concurrency=bad),
     }
@@ -225,7 +226,10 @@ def test_bad_names(face, bad):
             lambda: client.queue("q").result(bad), lambda: client.queue("q").schedule(bad, "@daily"),
             lambda: client.queue("q").sync_schedules(bad, 1, []), lambda: client.queue("q").get_schedule(bad),
             lambda: client.queue("q").pause_schedule(bad), lambda: client.queue("q").resume_schedule(bad),
-            lambda: client.queue("q").run_schedule(bad), lambda: client.queue("q").remove_schedule(bad)):
+            lambda: client.queue("q").run_schedule(bad), lambda: client.queue("q").remove_schedule(bad),
+            lambda: client.queue("q").enqueue_flow(bad, ["x"]), lambda: client.queue("q").add_to_flow(bad, ["x"]),
+            lambda: client.queue("q").get_flow(bad), lambda: client.queue("q").cancel_flow(bad),
+            lambda: client.queue("q").retry_flow(bad)):
         with pytest.raises(stanchion.InvalidArgument):
             wait(call())
     if bad is not None:  # No id: a random one.

@@ -115,6 +115,34 @@ TASKS = {
     lambda queue: queue.enqueue_many([{"id": "a", "countdown": 5}]): "enqueue_many(): a task has no 'countdown': say delay=5",
     lambda queue: queue.enqueue_many([{"id": "a", "payload": {1}}]):
         "enqueue_many(): payload must be bytes or a JSON value, not set {1}: Object of type set is not JSON serializable",
+    lambda queue: queue.enqueue_flow("f", {"id": "a"}): "enqueue_flow(): nodes must be a list of nodes, not dict {'id': 'a'}",
+    lambda queue: queue.enqueue_flow("f", "ab"): "enqueue_flow(): nodes must be a list of nodes, not str 'ab'",
+    lambda queue: queue.add_to_flow("f", [7]):
+        "add_to_flow(): nodes must be Tasks, ids, (id, payload) pairs or mappings of a node's fields, not int 7",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "name": 1}]): "enqueue_flow(): a node has no 'name'",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "depends_on": ["b"]}]):
+        "enqueue_flow(): a node has no 'depends_on': say after=['b']",
+    lambda queue: queue.add_to_flow("f", [{"id": "a", "countdown": 5}]): "add_to_flow(): a node has no 'countdown': say delay=5",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "after": 7}]):
+        "enqueue_flow(): after must be the id of a node, or a list of these, not int 7",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "after_end": [7]}]):
+        "enqueue_flow(): after_end must be a text that UTF-8 can encode, not int 7",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "queue": 7}]):
+        "enqueue_flow(): queue must be a text that UTF-8 can encode, not int 7",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "after_all": "later"}]):
+        "enqueue_flow(): after_all is then, failed or finally, not str 'later'",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "after_all": 7}]):
+        "enqueue_flow(): after_all is then, failed or finally, not int 7",
+    lambda queue: queue.add_to_flow("f", [{"id": "a", "after_all": "then"}]):
+        "add_to_flow(): a node must have no after_all: nodes that wait for all come with the flow",
+    lambda queue: queue.enqueue_flow("f", [{"id": "a", "delay": "5"}]):
+        "enqueue_flow(): delay must be a number of seconds or a timedelta, not str '5'",
+    lambda queue: stanchion.chain("ab"): "chain(): tasks must be a list of tasks, not str 'ab'",
+    lambda queue: stanchion.chain([7]):
+        "chain(): tasks must be Tasks, ids, (id, payload) pairs or mappings of a node's fields, not int 7",
+    lambda queue: stanchion.chain([{"id": "a", "parents": "b"}]): "chain(): a node has no 'parents': say after='b'",
+    lambda queue: stanchion.chain(["a", {"id": "b", "after": 7}]):
+        "chain(): after must be the id of a node, or a list of these, not int 7",
 }
 
 KEYWORDS = {

@@ -112,6 +112,43 @@ def keys(queue: stanchion.Queue) -> None:
         print(gate, key, queue.settle([claim.throttled(1)]))
 
 
+def flows(queue: stanchion.Queue) -> None:
+    nodes: List[stanchion.Task] = [stanchion.Task("a")]
+    put: bool = queue.enqueue_flow("f", nodes)
+    queue.enqueue_flow("g", ["a", ("b", {"to": "x"}), {"id": "c", "after": ["a", "b"]}, {"id": "d", "after_all": "then"}])
+    queue.enqueue_flow("h", stanchion.chain(["a", stanchion.Task("b")]))
+    queue.enqueue_flow("i", [7])  # type: ignore[list-item]
+    stanchion.chain([7])  # type: ignore[list-item]
+    added: bool = queue.add_to_flow("g", [{"id": "e", "queue": "mails"}])
+    page: stanchion.FlowPage = queue.list_flows(max=10)
+    following: Optional[str] = page.next
+    for info in page:
+        state: stanchion.FlowState = info.state
+        ended: Optional[datetime] = info.ended
+        print(state, ended, info.counts["done"], info.counts.get(stanchion.NodeState.DEAD, 0))
+    flow: Optional[stanchion.FlowInfo] = queue.get_flow("f")
+    if flow is not None:
+        node: stanchion.NodeInfo = flow.nodes[0]
+        flow.id = "g"  # type: ignore[misc] # It is read-only.
+        print(node.state is stanchion.NodeState.DONE, node.queue, node.after + node.after_end + node.after_failure, node.after_all)
+    for claim in queue.claim():
+        of: Optional[str] = claim.flow
+        inputs: List[stanchion.FlowInput] = claim.inputs()
+        results: List[Optional[bytes]] = [one.result for one in inputs]
+        print(of, results, inputs[0].json(), queue.cancel_flow("f"), queue.retry_flow("f"))
+    print(put, added, following)
+
+
+async def flows_of_asyncio(queue: stanchion.aio.Queue) -> None:
+    put: bool = await queue.enqueue_flow("f", stanchion.chain(["a", "b"]))
+    page: stanchion.FlowPage = await queue.list_flows()
+    flow: Optional[stanchion.FlowInfo] = await queue.get_flow("f")
+    for claim in await queue.claim():
+        inputs: List[stanchion.FlowInput] = await claim.inputs()
+        print(claim.flow, inputs, put, page, flow)
+    print(await queue.add_to_flow("f", ["c"]), await queue.cancel_flow("f"), await queue.retry_flow("f"))
+
+
 def functions(queue: stanchion.Queue) -> None:
     @queue.task("send", timeout=timedelta(minutes=1), backoff=stanchion.Exponential(1))
     def send(user: int, template: str = "plain") -> Dict[str, int]:

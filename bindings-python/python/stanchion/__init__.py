@@ -16,6 +16,7 @@ from ._errors import (
 from ._claim import Claim, current_claim
 from ._client import Client, connect
 from ._events import TaskEvent
+from ._flows import FlowInfo, FlowInput, FlowPage, FlowState, NodeInfo, NodeState, chain
 from ._kinds import TaskFunction
 from ._lease import Lease, Lost
 from ._limiter import Limited, Limiter, Taken, Turn
@@ -33,10 +34,10 @@ from ._workers import run_workers
 __version__: str = _stanchion.__version__
 
 __all__ = [
-    "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Exponential", "Forked", "Gate", "Hold", "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "KeyInfo", "KeyLimits", "KeyPage", "Lease", "LeaseExpired", "LeaseLost", "Limited", "Limiter", "Lock", "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Rate", "Removed", "Replace",
+    "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Exponential", "FlowInfo", "FlowInput", "FlowPage", "FlowState", "Forked", "Gate", "Hold", "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "KeyInfo", "KeyLimits", "KeyPage", "Lease", "LeaseExpired", "LeaseLost", "Limited", "Limiter", "Lock", "LockTimeout", "Lost", "NamePage", "NodeInfo", "NodeState", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Rate", "Removed", "Replace",
     "Rescheduled", "RwLock", "Schedule", "ScheduleInfo", "ScheduleOutcome", "SchedulePage", "Skip", "StaleReceipt", "StanchionError",
     "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskEvent", "TaskFailure", "TaskFunction", "TaskInfo", "TaskPage", "TaskResult",
-    "TaskState", "Taken", "Throttle", "Turn", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect",
+    "TaskState", "Taken", "Throttle", "Turn", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "chain", "connect",
     "current_claim", "run_workers", "testing",
 ]
 

@@ -7,10 +7,11 @@ import json as _json
 from contextvars import ContextVar
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Dict, Iterator, NoReturn, Optional, Type
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Type
 
 from . import _stanchion
 from ._errors import StaleReceipt, StanchionError
+from ._flows import FlowInput, flow_inputs
 from ._keywords import refuse
 from ._lease import Lost
 from ._log import log
@@ -37,6 +38,7 @@ class ClaimFacts:
         self.version: int = native.version
         self.priority: int = native.priority
         self.key: Optional[str] = native.key
+        self.flow: Optional[str] = native.flow
 
     @property
     def json(self) -> Any:
@@ -146,6 +148,12 @@ class Claim(ClaimFacts):
         """Say how far the work has come, in bytes or a text, 4 KiB at most: `Queue.get` and `Queue.list` show it while the run
         goes on. It renews the lease, too."""
         self._native.progress(progress)
+
+    def inputs(self) -> List[FlowInput]:
+        """What has become of the nodes of its flow that this one comes after, with the results of their acks, in the order in
+        which it names them; if it comes after all, of all. Of a flow 64 MiB of results are kept. Empty if ``flow`` is None: the
+        task is of no flow."""
+        return flow_inputs(self._native.inputs())
 
     def __enter__(self) -> Claim:
         return self

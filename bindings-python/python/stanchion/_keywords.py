@@ -22,6 +22,10 @@ _ENQUEUE = {
     **dict.fromkeys(("result_ttl", "result_expires"), "say keep_result={}"),
     **dict.fromkeys(("concurrency_key", "fairness_key", "group_id", "group_key", "partition_key"), "say key={}"),
 }
+_NODE = {
+    **_ENQUEUE, **dict.fromkeys(("depends_on", "dependencies", "parents"), "say after={}"),
+    "children": "say after=..., their ids", "queue_name": "say queue={}",
+}
 _TASK = {
     **_ENQUEUE, "name": "say the kind first, task({})", "bind": "leave it out; current_claim() is the claim",
     **dict.fromkeys(("id", "job_id", "task_id", "due", "eta"), "it is of one task: say send.options(...).enqueue(...)"),
@@ -52,6 +56,7 @@ _HINTS: Dict[str, Dict[str, str]] = {
     "try_acquire": {**dict.fromkeys(("timeout", "blocking_timeout", "wait"), "to wait say acquire(wait={})"), "blocking": _TRY},
     "lock": _LOCK, "rw_lock": _LOCK, "semaphore": _LOCK, "multi_lock": _LOCK,
     "enqueue": _ENQUEUE, "enqueue_many": _ENQUEUE, "task": _TASK, "options": _OPTIONS, "claim": _CLAIM, "settle_and_claim": _CLAIM, "nack": _NACK, "nacked": _NACK,
+    **dict.fromkeys(("enqueue_flow", "add_to_flow", "chain"), _NODE),
     "schedule": _SCHEDULE, "sync_schedules": _SCHEDULE, "scheduled": _SCHEDULE,
     "worker": {
         "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(until_empty={})",

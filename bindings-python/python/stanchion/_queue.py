@@ -9,6 +9,7 @@ from ._around import Around
 from ._claim import Claim
 from ._errors import StanchionError
 from ._events import TaskEvent, task_events
+from ._flows import FlowInfo, FlowPage, NodeLike, flow_info, flow_page, nodes as native_nodes
 from ._functions import check_blocking, check_ran
 from ._keywords import refuse
 from ._kinds import TaskFunction, TaskFunctions
@@ -352,6 +353,58 @@ class Queue(ScheduledFunctions, TaskFunctions):
         and never more than 100; ``page`` is the ``next`` of the page before."""
         found, following = self._native.list_keys(page, max)
         return KeyPage([key_info(fields) for fields in found], following)
+
+    def enqueue_flow(self, id: str, nodes: Iterable[NodeLike]) -> bool:
+        """Put in tasks of which some wait for others, whole; False if there is a flow of this id, which stays as it is. It goes by
+        itself: whoever claims from its queue lets it go on.
+
+        A node is what `enqueue_many` takes as a task; its id is its name, and in its queue the task has the id ``flow/name``. A
+        mapping may also have:
+
+        - ``after``: the node, or the nodes, that must have succeeded. If one ends otherwise, this one is skipped.
+        - ``after_end``: those that must have ended, whatever came of them.
+        - ``after_failure``: those of which one must have ended without success: dead, cancelled, removed or skipped.
+        - ``after_all``, of all others but those that have it, too: "then" (when all have succeeded), "failed" (as soon as one has
+          not, once) or "finally" (when all have ended, also if the flow is cancelled).
+        - ``queue``: the name of its queue, of the same store and prefix (that of the flow).
+
+        Delays count from when a node is put into its queue, and ``on_duplicate`` is not for nodes. A flow has 10,000 nodes at most,
+        with 64 MiB of payloads in all; its id, a slash and the longest name 512 bytes, without control characters. It is kept for
+        7 days after its end, and of a queue the last 1,000 that have ended are. `chain` makes nodes of which each comes after the
+        one before.
+
+        Raises QueueFull at the limit, but nodes of a flow that was accepted are put in all the same. Raises InvalidArgument,
+        before anything is sent, for a bad task or node, and for nodes that wait for each other.
+        """
+        return self._native.enqueue_flow(id, native_nodes(nodes, "enqueue_flow"))
+
+    def add_to_flow(self, id: str, nodes: Iterable[NodeLike]) -> bool:
+        """Add nodes to a flow that runs, as `enqueue_flow` takes them: 1,000 at most, with 4 MiB of payloads; False if there is
+        none, or it has ended. As long as the task of a node runs its flow does, so a handler may add to its own. The new ones may
+        come after nodes that are there, and what waits for all waits for them, too: ``after_all`` itself comes with the flow.
+
+        Raises InvalidArgument if the flow has a node of such a name, as it does when a task that has added it is delivered again.
+        """
+        return self._native.add_to_flow(id, native_nodes(nodes, "add_to_flow"))
+
+    def get_flow(self, id: str) -> Optional[FlowInfo]:
+        """One flow, with all its nodes."""
+        return flow_info(self._native.get_flow(id))
+
+    def list_flows(self, page: Optional[str] = None, max: int = 100) -> FlowPage:
+        """The flows without their nodes, those that run first, a page at a time: ``max`` at most, and never more than 100;
+        ``page`` is the ``next`` of the page before."""
+        return flow_page(self._native.list_flows(page, max))
+
+    def cancel_flow(self, id: str) -> bool:
+        """End a flow; False if none runs. Tasks that wait are dropped, those that run are told (as by `cancel`), and of the nodes
+        that are not in their queues only those still run that wait for nothing but the end of others. Sent once."""
+        return self._native.cancel_flow(id)
+
+    def retry_flow(self, id: str) -> bool:
+        """Try again what did not succeed in a flow: nodes that are dead, cancelled or skipped, with attempts starting again; False
+        if there is no such flow. Those that succeeded do not run again. Sent once."""
+        return self._native.retry_flow(id)
 
     def sync_scheduled(self, owner: str, generation: int) -> Synced:
         """As `sync_schedules`, of all functions that were declared with `scheduled` on this queue object."""

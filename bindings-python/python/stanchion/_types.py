@@ -476,18 +476,24 @@ def tasks(items: Any) -> List[_stanchion.Task]:
 
 
 def _task(item: Any) -> Task:
+    return item if isinstance(item, Task) else Task(**task_fields(item, "enqueue_many", "items", "Task"))
+
+
+def task_fields(item: Any, call: str, argument: str, noun: str, more: Tuple[str, ...] = ()) -> Dict[str, Any]:
+    """The fields of what is taken as a task; a mapping may have ``more``."""
     if isinstance(item, Task):
-        return item
+        return {name: getattr(item, name) for name in _FIELDS}
     if isinstance(item, str):
-        return Task(item)
+        return {"id": item}
     if isinstance(item, tuple) and len(item) <= len(_FIELDS):
-        return Task(*item)
+        return dict(zip(_FIELDS, item))
     if not isinstance(item, Mapping):
-        raise invalid("items", "must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields", item)
+        problem = f"must be Tasks, ids, (id, payload) pairs or mappings of a {noun}'s fields"
+        raise invalid(argument, problem, item, call=call)
     for name in item:
-        if name not in _FIELDS:
-            raise InvalidArgument(f"enqueue_many(): a task has no {name!r}{instead('enqueue_many', name, item[name])}")
-    return Task(**item)
+        if name not in _FIELDS and name not in more:
+            raise InvalidArgument(f"{call}(): a {noun.lower()} has no {name!r}{instead(call, name, item[name])}")
+    return dict(item)
 
 
 def _policy(policy: Any) -> Optional[Tuple[str, Any]]:

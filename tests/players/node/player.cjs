@@ -37,7 +37,8 @@ const NAMES = {
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
   keep_result_ms: 'keepResultMs', stale_ms: 'staleMs', older_than_ms: 'olderThanMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa',
   tls_cert: 'tlsCert', tls_key: 'tlsKey', jitter_ms: 'jitterMs', starts_ms: 'starts', ends_ms: 'ends',
-  max_running: 'maxRunning', key_concurrency: 'keyConcurrency', per_ms: 'perMs', key_rate: 'keyRate'
+  max_running: 'maxRunning', key_concurrency: 'keyConcurrency', per_ms: 'perMs', key_rate: 'keyRate', after_end: 'afterEnd',
+  after_failure: 'afterFailure', after_all: 'afterAll'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight']
 const CACHED = ['stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label']
@@ -45,6 +46,7 @@ const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'timeout_ms', 'wait_ms'
 const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate', 'kind',
   'timeout_ms', 'backoff', 'keep_result_ms', 'key']
+const NODE = [...TASK, 'queue', 'after', 'after_end', 'after_failure', 'after_all']
 const SCHEDULE = [
   'id', 'when', 'tz', 'missed', 'overlap', 'jitter_ms', 'starts_ms', 'ends_ms', 'paused', 'payload', 'headers', 'priority',
   'max_attempts', 'expires_ms', 'key']
@@ -52,7 +54,7 @@ const CONNECT = [
   'lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label', 'tls_ca', 'tls_cert', 'tls_key']
 const LIST = ['max', 'page', 'prefix', 'payloads']
 const DEAD = ['ids', 'count', 'reason', 'prefix', 'older_than_ms']
-const LIST_SCHEDULES = ['page', 'max']
+const PAGE = ['page', 'max']
 const SETTINGS = [
   'max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events', 'max_running', 'rate', 'key_concurrency', 'key_rate']
 const LIMITS = ['concurrency', 'rate', 'weight']
@@ -130,7 +132,8 @@ const shownTask = task => ({
 const shownClaim = claim => ({
   id: claim.id, queue: claim.queue, payload: hex(claim.payload), headers: claim.headers, attempt: claim.attempt,
   max_attempts: claim.maxAttempts, receipt: whole(claim.receipt), version: whole(claim.version),
-  priority: claim.priority, due_ms: millis(claim.due), kind: claim.kind, key: claim.key
+  priority: claim.priority, due_ms: millis(claim.due), kind: claim.kind, key: claim.key,
+  flow: claim.flow
 })
 
 const shownError = error => error === null ? null : { error: failure(error) }
@@ -153,6 +156,16 @@ const shownKey = found => ({
   key: found.key, running: found.running, in_line: found.inLine, held: found.held, opens_in_ms: found.opensInMs,
   limits: found.limits && { ...found.limits, rate: shownRate(found.limits.rate) }
 })
+
+const shownFlow = found => ({
+  id: found.id, state: found.state, created_ms: millis(found.created), ended_ms: millis(found.ended), counts: found.counts,
+  nodes: found.nodes.map(node => ({
+    name: node.name, state: node.state, queue: node.queue, after: node.after, after_end: node.afterEnd,
+    after_failure: node.afterFailure, after_all: node.afterAll
+  }))
+})
+
+const shownInput = ({ node, state, result }) => ({ node, state, result: result && hex(result) })
 
 const shownEvent = ({ at, version, ...event }) => ({ ...event, at_ms: millis(at), version: whole(version) })
 
@@ -266,6 +279,7 @@ function panicked() {
 }
 
 const tasks = found => found.map(shownTask)
+const nodes = request => request.nodes.map(node => options(node, NODE))
 
 const OPERATIONS = {
   'time.pass': (_, { ms }) => clock.advance(ms),
@@ -442,7 +456,7 @@ const OPERATIONS = {
     return found && shownSchedule(found)
   },
   'queue.list_schedules': async (actor, request) => {
-    const found = await actor.queue(request).listSchedules(options(request, LIST_SCHEDULES))
+    const found = await actor.queue(request).listSchedules(options(request, PAGE))
     return { items: found.schedules.map(shownSchedule), next: found.next }
   },
   'queue.pause_schedule': (actor, request) => actor.queue(request).pauseSchedule(special(request.id)),
@@ -452,9 +466,21 @@ const OPERATIONS = {
   'queue.limit_key': (actor, request) => actor.queue(request).limitKey(special(request.key), options(request, LIMITS)),
   'queue.get_key': async (actor, request) => shownKey(await actor.queue(request).getKey(special(request.key))),
   'queue.list_keys': async (actor, request) => {
-    const found = await actor.queue(request).listKeys(options(request, LIST_SCHEDULES))
+    const found = await actor.queue(request).listKeys(options(request, PAGE))
     return { items: found.keys.map(shownKey), next: found.next }
   },
+  'queue.enqueue_flow': (actor, request) => actor.queue(request).enqueueFlow(special(request.id), nodes(request)),
+  'queue.add_to_flow': (actor, request) => actor.queue(request).addToFlow(special(request.id), nodes(request)),
+  'queue.get_flow': async (actor, request) => {
+    const found = await actor.queue(request).getFlow(special(request.id))
+    return found && shownFlow(found)
+  },
+  'queue.list_flows': async (actor, request) => {
+    const found = await actor.queue(request).listFlows(options(request, PAGE))
+    return { items: found.flows.map(shownFlow), next: found.next }
+  },
+  'queue.cancel_flow': (actor, request) => actor.queue(request).cancelFlow(special(request.id)),
+  'queue.retry_flow': (actor, request) => actor.queue(request).retryFlow(special(request.id)),
   // The id counts for a jitter only: without one, scenarios leave it out.
   'schedule.preview': (_, request) =>
     previewSchedule({ id: '', ...options(request, SCHEDULE) }, special(request.after_ms), special(request.count)).map(millis),
@@ -463,6 +489,7 @@ const OPERATIONS = {
     const claim = actor.claim(request)
     return { ...shownClaim(claim), remaining_ms: claim.remainingMs, valid: claim.valid, loss: claim.loss }
   },
+  'claim.inputs': async (actor, request) => (await actor.claim(request).inputs()).map(shownInput),
   'claim.ack': (actor, request) => actor.claim(request).ack(special(request.result)),
   'claim.progress': (actor, request) => actor.claim(request).progress(special(request.progress)),
   'claim.nack': (actor, request) => actor.claim(request).nack(options(request, ['delay_ms', 'reason'])),

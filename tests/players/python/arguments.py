@@ -9,6 +9,7 @@ CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "timeout_ms", "wait_ms")
 CACHED = ("ttl_ms", "stale_ms", "beta", "wait_ms", "lease_ms", "max_run_ms", "without_store", "label")
 TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate",
         "kind", "timeout_ms", "backoff", "keep_result_ms", "key")
+NODE = (*TASK, "queue", "after", "after_end", "after_failure", "after_all")
 SCHEDULE = ("id", "when", "payload", "tz", "missed", "overlap", "jitter_ms", "starts_ms", "ends_ms", "paused", "headers",
             "priority", "max_attempts", "expires_ms", "key")
 CONFIG = ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake", "events", "max_running", "rate", "key_concurrency", "key_rate")

@@ -11,10 +11,10 @@ import traceback
 import stanchion
 from stanchion import testing
 
-from arguments import CACHED, CLAIM, CONFIG, DEAD, LIMITS, LIST, LOCK, SCHEDULE, TASK, Arguments, seconds, special
+from arguments import CACHED, CLAIM, CONFIG, DEAD, LIMITS, LIST, LOCK, NODE, SCHEDULE, TASK, Arguments, seconds, special
 from shown import (
-    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_event, shown_holder, shown_key, shown_lease,
-    shown_limits, shown_page, shown_result, shown_schedule, shown_taken, shown_task, shown_waiter)
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_event, shown_flow, shown_holder, shown_input, shown_key,
+    shown_lease, shown_limits, shown_page, shown_result, shown_schedule, shown_taken, shown_task, shown_waiter)
 
 CLOCK = testing.Clock()
 
@@ -277,6 +277,15 @@ class Actor:
         page = self.queue(request).list_keys(**Arguments(request, "page", "max"))
         return shown_page(page, [shown_key(one) for one in page])
 
+    def put_nodes(self, request):
+        verb = {"queue.enqueue_flow": "enqueue_flow", "queue.add_to_flow": "add_to_flow"}[request["op"]]
+        nodes = [Arguments(node, *NODE) for node in request["nodes"]]
+        return getattr(self.queue(request), verb)(special(request["id"]), nodes)
+
+    def list_flows(self, request):
+        page = self.queue(request).list_flows(**Arguments(request, "page", "max"))
+        return shown_page(page, [shown_flow(one) for one in page])
+
     def preview(self, request):
         # The id matters for its jitter only.
         schedule = stanchion.Schedule(**{"id": "", **Arguments(request, *SCHEDULE)})
@@ -397,8 +406,15 @@ OPERATIONS = {
     "queue.limit_key": of_queue("limit_key", LIMITS),
     "queue.get_key": of_queue("get_key", ("key",), shown_key),
     "queue.list_keys": Actor.list_keys,
+    "queue.enqueue_flow": Actor.put_nodes,
+    "queue.add_to_flow": Actor.put_nodes,
+    "queue.get_flow": of_queue("get_flow", ("id",), lambda found: found and shown_flow(found)),
+    "queue.list_flows": Actor.list_flows,
+    "queue.cancel_flow": of_queue("cancel_flow", ("id",)),
+    "queue.retry_flow": of_queue("retry_flow", ("id",)),
     "schedule.preview": Actor.preview,
     "claim.look": Actor.look_at_claim,
+    "claim.inputs": lambda actor, request: [shown_input(one) for one in actor.claim(request).inputs()],
     "claim.ack": of_claim("ack", "result"),
     "claim.progress": of_claim("progress", "progress"),
     "claim.nack": of_claim("nack", "delay_ms", "reason"),

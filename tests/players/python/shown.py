@@ -72,7 +72,8 @@ def shown_claim(claim):
         "attempt": claim.attempt, "max_attempts": claim.max_attempts, "receipt": claim.receipt,
         "version": claim.version, "priority": claim.priority, "due_ms": milliseconds(claim.due),
         **({"kind": claim.kind} if hasattr(claim, "kind") else {}),
-        **({"key": claim.key} if hasattr(claim, "key") else {})}
+        **({"key": claim.key} if hasattr(claim, "key") else {}),
+        **({"flow": claim.flow} if hasattr(claim, "flow") else {})}
 
 
 def shown_result(found):
@@ -122,6 +123,17 @@ def shown_key(found):
         "key": found.key, "running": found.running, "in_line": found.in_line, "held": found.held,
         "opens_in_ms": milliseconds(found.opens_in),
         "limits": found.limits and {**vars(found.limits), "rate": shown_rate(found.limits.rate)}}
+
+
+def shown_flow(found):
+    return {
+        "id": found.id, "state": str(found.state), "created_ms": milliseconds(found.created), "ended_ms": milliseconds(found.ended),
+        "counts": {str(state): count for state, count in found.counts.items()},
+        "nodes": [{**vars(node), "state": str(node.state)} for node in found.nodes]}
+
+
+def shown_input(found):
+    return {"node": found.node, "state": str(found.state), "result": None if found.result is None else found.result.hex()}
 
 
 def shown_page(page, items):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import NoReturn, Optional, Type
+from typing import List, NoReturn, Optional, Type
 
 from .. import _claim
 from .._claim import ClaimFacts, describe, log_unsettled
 from .._errors import StanchionError
+from .._flows import FlowInput, flow_inputs
 from .._keywords import refuse
 from .._types import Data, Duration
 from ._lease import Lost
@@ -63,6 +64,10 @@ class Claim(ClaimFacts):
         """Say how far the work has come, in bytes or a text, 4 KiB at most: `Queue.get` and `Queue.list` show it while the run
         goes on. It renews the lease, too."""
         await call(self._native.progress, progress)
+
+    async def inputs(self) -> List[FlowInput]:
+        """What has become of the nodes of its flow that this one comes after, with the results of their acks."""
+        return flow_inputs(await call(self._native.inputs))
 
     async def __aenter__(self) -> Claim:
         return self

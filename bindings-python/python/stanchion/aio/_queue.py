@@ -8,6 +8,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, List, Mapp
 from .. import _stanchion
 from .._errors import StanchionError
 from .._events import TaskEvent, task_events
+from .._flows import FlowInfo, FlowPage, NodeLike, flow_info, flow_page, nodes as native_nodes
 from .._functions import check_ran
 from .._keywords import refuse
 from .._limits import KeyInfo, KeyPage, QueueStats, Rate, key_info, native_rate, queue_config, queue_stats
@@ -319,6 +320,34 @@ class Queue(ScheduledFunctions, TaskFunctions):
         """The keys that hold tasks, then those that have limits of their own and hold none, a page at a time."""
         found, following = await call(self._native.list_keys, page, max)
         return KeyPage([key_info(fields) for fields in found], following)
+
+    async def enqueue_flow(self, id: str, nodes: Iterable[NodeLike]) -> bool:
+        """Put in tasks of which some wait for others, whole; False if there is a flow of this id. Raises QueueFull at the limit."""
+        put: bool = await call(self._native.enqueue_flow, id, native_nodes(nodes, "enqueue_flow"))
+        return put
+
+    async def add_to_flow(self, id: str, nodes: Iterable[NodeLike]) -> bool:
+        """Add nodes to a flow that runs, 1,000 at most; False if there is none, or it has ended."""
+        put: bool = await call(self._native.add_to_flow, id, native_nodes(nodes, "add_to_flow"))
+        return put
+
+    async def get_flow(self, id: str) -> Optional[FlowInfo]:
+        """One flow, with all its nodes."""
+        return flow_info(await call(self._native.get_flow, id))
+
+    async def list_flows(self, page: Optional[str] = None, max: int = 100) -> FlowPage:
+        """The flows without their nodes, those that run first, a page at a time."""
+        return flow_page(await call(self._native.list_flows, page, max))
+
+    async def cancel_flow(self, id: str) -> bool:
+        """End a flow; False if none runs. Nodes that wait for nothing but the end of others still run."""
+        found: bool = await call(self._native.cancel_flow, id)
+        return found
+
+    async def retry_flow(self, id: str) -> bool:
+        """Try again what did not succeed in a flow; False if there is no such flow."""
+        found: bool = await call(self._native.retry_flow, id)
+        return found
 
     async def sync_scheduled(self, owner: str, generation: int) -> Synced:
         """As `sync_schedules`, of all functions that were declared with `scheduled` on this queue object."""
