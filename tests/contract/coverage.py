@@ -47,7 +47,7 @@ def options(steps, language):
         used.setdefault(step["do"], set()).update(
             plain(name) for name in step if name not in WORDS or name == "as")
     for operation, told in OPERATIONS.items():
-        cannot = language in told.get("cannot", {}) or language in told.get("lacks", [])
+        cannot = language in told.get("cannot", {})
         if cannot or operation not in used:
             if cannot == (operation in used):
                 yield f"{operation} was {'played, though it is said that it cannot be' if cannot else 'not played'}"
@@ -81,7 +81,7 @@ def unheard(language):
     folder = PLAYERS / language.removesuffix("-async")
     text = "\n".join(path.read_text() for path in sorted(folder.iterdir()) if path.is_file())
     for operation, told in OPERATIONS.items():
-        if language in told.get("cannot", {}) or language in told.get("lacks", []):
+        if language in told.get("cannot", {}):
             continue
         for name in sorted(arguments(operation) - NOT_SENT - set(unseen(told, language))):
             if not re.search(rf"\b{name}(_ms)?\b", text):

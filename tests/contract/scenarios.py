@@ -16,8 +16,6 @@ DEFAULTS = {
     if isinstance(values, dict) for name, value in values.items()}
 # What a lock can be called besides its name, and languages that do not know it yet.
 KINDS = json.loads((FOLDER.parent / "vectors" / "words.json").read_text())["kinds of locks"]
-# What each operation takes, and languages that do not have it yet.
-OPERATIONS = json.loads((FOLDER.parent / "vectors" / "operations.json").read_text())
 # What is made of bytes: given as a text or in hex, and shown in hex.
 BYTES = {"payload", "result", "progress"}
 # How long something that is sure to happen may take.
@@ -49,20 +47,12 @@ class Scenario:
 
     def able(self, languages):
         """Those that know all that it is about."""
-        return [one for one in languages if (not self.has_kinds or one.name not in KINDS.get("unseen in", {}))
-                and self.lacking(one) is None]
-
-    def lacking(self, language):
-        """What it is about that a language has not yet."""
-        lacked = (step["do"] for step in self.steps if language.name in OPERATIONS.get(step.get("do"), {}).get("lacks", []))
-        return next(lacked, None)
+        return [one for one in languages if not self.has_kinds or one.name not in KINDS.get("unseen in", {})]
 
     def skipped(self, language, store, shared):
         """Why it is not played there, if it is not."""
         if self.stores is not None and store not in self.stores:
             return self.why
-        if self.lacking(language):
-            return f"{language.name} has no {self.lacking(language)} yet"
         if not self.able([language]):
             return KINDS["unseen in"][language.name]["*"]
         if self.kills and not shared:

@@ -32,15 +32,16 @@ impl QueueCalls {
         checked().map_err(|error: Error| error.rather_during("enqueue_flow", &self.name))
     }
 
-    /// The request that adds nodes to a flow as it was found; `None` if it has ended.
+    /// The request that adds nodes to a flow as it was found and that has not ended; `None` if all are there.
     pub(crate) fn added(&self, found: &FlowRecord, nodes: &[Node]) -> Result<Option<PutFlow>, Error> {
         let checked = || {
-            if found.ended > 0 {
+            let mut all = nodes_of(found)?;
+            let nodes: Vec<Node> = nodes.iter().filter(|node| !all.has(node, &self.name)).cloned().collect();
+            if nodes.is_empty() {
                 return Ok(None);
             }
-            let mut all = nodes_of(found)?;
             let first = all.names.len();
-            let new = all.add(&found.id, nodes, &self.name)?;
+            let new = all.add(&found.id, &nodes, &self.name)?;
             self.check_queues(&all.names[first..])?;
             let bytes: usize = new.iter().map(|node| node.body.len()).sum();
             if new.len() > NODES_BATCH || bytes > MAX_REQUEST_BYTES {

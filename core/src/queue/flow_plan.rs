@@ -57,6 +57,13 @@ impl Nodes {
         Ok(new)
     }
 
+    /// Whether this one is there already, with the same queue and after the same nodes: whoever adds it may be running again.
+    pub(crate) fn has(&self, node: &Node, own_queue: &str) -> bool {
+        let Some(place) = self.names.iter().position(|name| name.0 == node.name()) else { return false };
+        let queue = node.queue.as_deref().filter(|queue| *queue != own_queue);
+        self.names[place].1.as_deref() == queue && after(&self.graph, &self.names, place) == node.after
+    }
+
     /// What is stored of the plan.
     pub(crate) fn stored(&self) -> FlowPlan {
         FlowPlan {
@@ -249,6 +256,17 @@ mod tests {
         assert_eq!(nodes.names[2], NodeName("b".into(), Some("mails".into())));
         assert!(nodes.add(&flow, &[node("a", &[])], "q").is_err());
         assert!(nodes.add(&flow, &[node("d", &["t"])], "q").is_err());
+    }
+
+    #[test]
+    fn a_node_that_is_added_again_is_there_if_it_says_the_same() {
+        let mut nodes = add(&[node("a", &[])]).unwrap();
+        nodes.add(&TaskId::stored(b"f"), &[node("b", &["a"]).queue("mails")], "q").unwrap();
+        assert!(nodes.has(&node("b", &["a"]).queue("mails"), "q"));
+        assert!(nodes.has(&node("a", &[]).queue("q"), "q"));
+        for other in [node("b", &["a"]), node("b", &[]).queue("mails"), node("c", &["a"])] {
+            assert!(!nodes.has(&other, "q"), "{other:?}");
+        }
     }
 
     #[test]

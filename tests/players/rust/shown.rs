@@ -56,16 +56,12 @@ pub(crate) fn waiter(waiter: &Waiter) -> Value {
 }
 
 pub(crate) fn claim(claim: &AnyClaim) -> Value {
-    let mut shown = json!({
+    json!({
         "id": claim.id(), "queue": claim.queue(), "payload": hex(claim.payload()),
         "headers": headers(claim.headers()), "kind": claim.kind(), "attempt": claim.attempt(), "max_attempts": claim.max_attempts(),
         "receipt": claim.receipt().get(), "version": claim.version().get(), "priority": claim.priority(), "key": claim.key(),
-        "due_ms": wall(claim.due()),
-    });
-    if let Some(flow) = claim.flow() {
-        shown["flow"] = json!(flow);
-    }
-    shown
+        "flow": claim.flow(), "due_ms": wall(claim.due()),
+    })
 }
 
 pub(crate) fn flow(flow: &FlowInfo) -> Value {

@@ -32,14 +32,18 @@ impl Queue {
 
     /// Adds nodes to a flow that runs, 1,000 at most and 4 MiB of payloads; whether it does: `false` if there is none, or it has
     /// ended. As long as the caller's task is a node of it, it runs. The new ones may come after nodes that are there, and those
-    /// that wait for all wait for these, too.
+    /// that wait for all wait for these, too. A node that is there, in the same queue and after the same ones, stays as it is: a task
+    /// that adds nodes may run again.
     ///
     /// # Errors
     /// As [`Queue::enqueue_flow`].
     pub async fn add_to_flow(&self, id: &str, nodes: Vec<Node>) -> Result<bool, Error> {
         loop {
             let Some(found) = ask(self.calls.find_flow("add_to_flow", id)?).await? else { return Ok(false) };
-            let Some(put) = self.calls.added(&found, &nodes)? else { return Ok(false) };
+            if found.ended > 0 {
+                return Ok(false);
+            }
+            let Some(put) = self.calls.added(&found, &nodes)? else { return Ok(true) };
             match ask(self.calls.put_flow(put)?).await? {
                 PutFlowReply::Put => break,
                 // It has gone on meanwhile.
