@@ -326,6 +326,54 @@ typedef enum stanchion_schedule_outcome {
   STANCHION_SCHEDULE_KEPT = 3,
 } stanchion_schedule_outcome;
 
+// What a node waits for of all others, but for those that wait for all themselves.
+typedef enum stanchion_after_all {
+  // Nothing.
+  STANCHION_AFTER_ALL_NONE = 0,
+  // It runs when all have succeeded.
+  STANCHION_AFTER_ALL_THEN = 1,
+  // It runs as soon as one has ended without success, once.
+  STANCHION_AFTER_ALL_FAILED = 2,
+  // It runs when all have ended, whatever came of them, also if the flow is cancelled.
+  STANCHION_AFTER_ALL_FINALLY = 3,
+} stanchion_after_all;
+
+// How a flow is.
+typedef enum stanchion_flow_state {
+  // In a way that this header does not know.
+  STANCHION_FLOW_OTHERWISE = 0,
+  // Nodes wait, or are in their queues.
+  STANCHION_FLOW_RUNNING = 1,
+  // All nodes have ended, and all that were to run have succeeded.
+  STANCHION_FLOW_DONE = 2,
+  // All nodes have ended, and one that was to run did not succeed.
+  STANCHION_FLOW_FAILED = 3,
+  // It was cancelled, and all nodes have ended.
+  STANCHION_FLOW_CANCELLED = 4,
+} stanchion_flow_state;
+
+// What a node of a flow is doing.
+typedef enum stanchion_node_state {
+  // Something that this header does not know.
+  STANCHION_NODE_OTHERWISE = 0,
+  // It waits for others.
+  STANCHION_NODE_WAITING = 1,
+  // Its task is in its queue.
+  STANCHION_NODE_PUT = 2,
+  // The same, and the task was told to end.
+  STANCHION_NODE_ENDING = 3,
+  // Its task was acked.
+  STANCHION_NODE_DONE = 4,
+  // Its task is dead.
+  STANCHION_NODE_DEAD = 5,
+  // Its task was cancelled, removed, or lost, or the flow was cancelled before it was put into its queue.
+  STANCHION_NODE_CANCELLED = 6,
+  // What it needs did not succeed, so it never runs.
+  STANCHION_NODE_SKIPPED = 7,
+  // What it waited to fail has not, so it never runs.
+  STANCHION_NODE_UNNEEDED = 8,
+} stanchion_node_state;
+
 // An error: its code and an explanation. Freed with stanchion_error_free.
 typedef struct stanchion_error stanchion_error;
 
@@ -689,6 +737,8 @@ typedef struct stanchion_claim_info {
   struct stanchion_text kind;
   // The task's key; NULL if it has none.
   struct stanchion_text key;
+  // The id of the flow that the task is of; NULL if it is of none.
+  struct stanchion_text flow;
 } stanchion_claim_info;
 
 // How a claim ended, to be settled together with others.
@@ -1044,6 +1094,110 @@ typedef struct stanchion_key_info {
   // Of its own: its share beside other keys; -1 if it has no limits of its own.
   int64_t weight;
 } stanchion_key_info;
+
+// A task of a flow, and what it waits for: all of it, where there is more than one. Its name is the id of its task, which no
+// two nodes of a flow have; in its queue the task has the id `FLOW/NAME`.
+typedef struct stanchion_node {
+  // sizeof, set by stanchion_node_init. The same for all nodes of an array.
+  size_t struct_size;
+  // Its task. `delay_ms` counts from when it is put into its queue; `on_duplicate` is not for nodes.
+  const struct stanchion_task *task;
+  // The queue of the task, which has the same store and prefix. NULL: the flow's.
+  struct stanchion_text queue;
+  // Names of nodes after whose success it runs. If one ends otherwise, this one is skipped.
+  const struct stanchion_text *after;
+  // How many.
+  size_t after_count;
+  // Names of nodes after whose end it runs, whatever came of them.
+  const struct stanchion_text *after_end;
+  // How many.
+  size_t after_end_count;
+  // Names of nodes of which one must have ended without success: it is dead, was cancelled or removed, or was skipped because
+  // of another. If none of them comes to that, this one is not needed.
+  const struct stanchion_text *after_failure;
+  // How many.
+  size_t after_failure_count;
+  // What it waits for of all others: a stanchion_after_all.
+  int32_t after_all;
+} stanchion_node;
+
+// A list of flows. 0 is none.
+typedef int64_t stanchion_flows;
+
+// A flow as it is in a queue. Its text lives as long as the handle of the list.
+typedef struct stanchion_flow_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Its id.
+  struct stanchion_text id;
+  // When it was put in, in milliseconds since 1970.
+  int64_t created_ms;
+  // When it was noted that its last node had ended, in milliseconds since 1970; -1 while it runs.
+  int64_t ended_ms;
+  // How many of its nodes wait for others.
+  int64_t waiting;
+  // How many are in their queues.
+  int64_t put;
+  // How many are in their queues, and were told to end.
+  int64_t ending;
+  // How many are done.
+  int64_t done;
+  // How many are dead.
+  int64_t dead;
+  // How many were cancelled.
+  int64_t cancelled;
+  // How many were skipped.
+  int64_t skipped;
+  // How many were not needed.
+  int64_t unneeded;
+  // How many of its nodes are known, for stanchion_flows_node_at: all, each behind those that it waits for; of a page none.
+  size_t node_count;
+  // How it is: a stanchion_flow_state.
+  int32_t state;
+} stanchion_flow_info;
+
+// A node of a flow as it is in a queue. Its texts live as long as the handle of the list.
+typedef struct stanchion_node_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Its name.
+  struct stanchion_text name;
+  // The queue of its task; NULL if that is the flow's.
+  struct stanchion_text queue;
+  // The nodes that must have succeeded.
+  const struct stanchion_text *after;
+  // How many.
+  size_t after_count;
+  // The nodes that must have ended.
+  const struct stanchion_text *after_end;
+  // How many.
+  size_t after_end_count;
+  // The nodes of which one must have ended without success.
+  const struct stanchion_text *after_failure;
+  // How many.
+  size_t after_failure_count;
+  // What it is doing: a stanchion_node_state.
+  int32_t state;
+  // What it waits for of all others: a stanchion_after_all; -1 if this header does not know it.
+  int32_t after_all;
+} stanchion_node_info;
+
+// A list of inputs. 0 is none.
+typedef int64_t stanchion_inputs;
+
+// What a task that comes after others is given of one of them. Its text and its bytes live as long as the handle of the list.
+typedef struct stanchion_input {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // The node's name.
+  struct stanchion_text node;
+  // The result of its ack (stanchion_claim_ack_with). NULL if it gave none; an empty one is not NULL.
+  const void *result;
+  // How many bytes.
+  size_t result_len;
+  // What has become of it: a stanchion_node_state.
+  int32_t state;
+} stanchion_input;
 
 // How many tasks there are, what happened so far, and the settings.
 typedef struct stanchion_stats {
@@ -2222,6 +2376,138 @@ int32_t stanchion_keys_next(stanchion_keys keys,
 
 // Frees the list. 0 and freed handles are harmless. Any thread.
 void stanchion_keys_free(stanchion_keys keys);
+
+// Makes a node without a task, in the flow's queue, that waits for nothing. `struct_size` is sizeof *node. Any thread.
+void stanchion_node_init(struct stanchion_node *node,
+                         size_t struct_size);
+
+// Puts a flow in, whole: 10000 nodes at most, with 64 MiB of payloads in all. Its id is one that the queue has once: with the
+// longest name of its nodes and a slash 512 bytes at most, without control characters. STANCHION_OK: it is new, and `was_put`
+// gets 1. STANCHION_DUPLICATE: the queue has one with this id, which stays as it is, and `was_put` gets 0; it may be NULL.
+//
+// Whoever claims from the queue puts each task into its queue as soon as what it waits for has come about, also if that queue
+// is at its limit. Every flow ends: a task that can never run any more is skipped, and so on down. It is kept for 7 days after
+// its end, and of a queue the last 1000 that have ended are.
+//
+// Errors: QUEUE_FULL if the queue has a limit and is at it; INVALID_ARGUMENT for a bad id, task or node, for nodes that wait for
+// each other, or for too many: nothing is sent then; otherwise as stanchion_queue_enqueue. Any thread.
+int32_t stanchion_queue_enqueue_flow(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const char *id,
+                                     size_t id_len,
+                                     const struct stanchion_node *nodes,
+                                     size_t node_count,
+                                     int32_t *was_put,
+                                     struct stanchion_error **err);
+
+// Adds nodes to a flow that runs: 1000 at most, with 4 MiB of payloads, and none of them with `after_all`, for those come with
+// the flow. STANCHION_OK: it does. STANCHION_ABSENT: there is no such flow, or it has ended. As long as the caller's task is a
+// node of it, it runs. The new ones may come after nodes that are there, and those that wait for all wait for these, too.
+//
+// Errors: as stanchion_queue_enqueue_flow. Any thread.
+int32_t stanchion_queue_add_to_flow(stanchion_client client,
+                                    const char *queue_name,
+                                    size_t queue_len,
+                                    const char *id,
+                                    size_t id_len,
+                                    const struct stanchion_node *nodes,
+                                    size_t node_count,
+                                    struct stanchion_error **err);
+
+// Cancels a flow. STANCHION_OK: it is. STANCHION_ABSENT: there is none that runs. Tasks that wait go, those that run are told,
+// as by stanchion_queue_cancel, and of the nodes that are not in their queues only those still run that wait for nothing but the
+// end of others (STANCHION_AFTER_ALL_FINALLY). Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_cancel_flow(stanchion_client client,
+                                    const char *queue_name,
+                                    size_t queue_len,
+                                    const char *id,
+                                    size_t id_len,
+                                    struct stanchion_error **err);
+
+// Tries again what did not succeed in a flow: nodes that are dead, cancelled or skipped, with attempts starting again. Those
+// that succeeded do not run again. STANCHION_OK: it does. STANCHION_ABSENT: there is no such flow. Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_retry_flow(stanchion_client client,
+                                   const char *queue_name,
+                                   size_t queue_len,
+                                   const char *id,
+                                   size_t id_len,
+                                   struct stanchion_error **err);
+
+// A flow with all its nodes, as a list of one. STANCHION_ABSENT: it is not known; `out` is not written.
+//
+// Errors: as stanchion_queue_claim. Any thread.
+int32_t stanchion_queue_get_flow(stanchion_client client,
+                                 const char *queue_name,
+                                 size_t queue_len,
+                                 const char *id,
+                                 size_t id_len,
+                                 stanchion_flows *out,
+                                 struct stanchion_error **err);
+
+// The flows of the queue without their nodes: those that run, the latest first, then those that have ended; a page of at most
+// `max` (1 to 1000, and never more than 100). `page` is NULL first, then what stanchion_flows_next gave for the last one. `out`
+// gets the page, also if there is no flow in it.
+//
+// Errors: as stanchion_queue_claim. Any thread.
+int32_t stanchion_queue_list_flows(stanchion_client client,
+                                   const char *queue_name,
+                                   size_t queue_len,
+                                   const char *page,
+                                   size_t page_len,
+                                   size_t max,
+                                   stanchion_flows *out,
+                                   struct stanchion_error **err);
+
+// How many flows are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_flows_len(stanchion_flows flows);
+
+// One of the flows. Does no I/O. Any thread.
+int32_t stanchion_flows_at(stanchion_flows flows,
+                           size_t index,
+                           struct stanchion_flow_info *out,
+                           struct stanchion_error **err);
+
+// One of the nodes of one of the flows, each behind those that it waits for: `node` counts from 0. Does no I/O. Any thread.
+int32_t stanchion_flows_node_at(stanchion_flows flows,
+                                size_t index,
+                                size_t node,
+                                struct stanchion_node_info *out,
+                                struct stanchion_error **err);
+
+// The page after this one, for stanchion_queue_list_flows; it lives as long as the handle of the list. STANCHION_ABSENT: this
+// was the last, or is no page; `out` is not written. Does no I/O. Any thread.
+int32_t stanchion_flows_next(stanchion_flows flows,
+                             struct stanchion_text *out,
+                             struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_flows_free(stanchion_flows flows);
+
+// What has become of the nodes that this task comes after, with the results that they gave, in the order in which it names them;
+// if it comes after all, of all. Of a flow 64 MiB of results are kept. `out` gets the list, also if there is nothing in it, as
+// for a task that is of no flow.
+//
+// Errors: as stanchion_queue_claim. Any thread.
+int32_t stanchion_claim_inputs(stanchion_claim claim,
+                               stanchion_inputs *out,
+                               struct stanchion_error **err);
+
+// How many inputs are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_inputs_len(stanchion_inputs inputs);
+
+// One of the inputs. Does no I/O. Any thread.
+int32_t stanchion_inputs_at(stanchion_inputs inputs,
+                            size_t index,
+                            struct stanchion_input *out,
+                            struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_inputs_free(stanchion_inputs inputs);
 
 // How many tasks there are, what happened so far, and the settings. Any thread.
 int32_t stanchion_queue_stats(stanchion_client client,

@@ -157,6 +157,33 @@ typedef enum stanchion_schedule_outcome {
   STANCHION_SCHEDULE_KEPT = 3,
 } stanchion_schedule_outcome;
 
+typedef enum stanchion_after_all {
+  STANCHION_AFTER_ALL_NONE = 0,
+  STANCHION_AFTER_ALL_THEN = 1,
+  STANCHION_AFTER_ALL_FAILED = 2,
+  STANCHION_AFTER_ALL_FINALLY = 3,
+} stanchion_after_all;
+
+typedef enum stanchion_flow_state {
+  STANCHION_FLOW_OTHERWISE = 0,
+  STANCHION_FLOW_RUNNING = 1,
+  STANCHION_FLOW_DONE = 2,
+  STANCHION_FLOW_FAILED = 3,
+  STANCHION_FLOW_CANCELLED = 4,
+} stanchion_flow_state;
+
+typedef enum stanchion_node_state {
+  STANCHION_NODE_OTHERWISE = 0,
+  STANCHION_NODE_WAITING = 1,
+  STANCHION_NODE_PUT = 2,
+  STANCHION_NODE_ENDING = 3,
+  STANCHION_NODE_DONE = 4,
+  STANCHION_NODE_DEAD = 5,
+  STANCHION_NODE_CANCELLED = 6,
+  STANCHION_NODE_SKIPPED = 7,
+  STANCHION_NODE_UNNEEDED = 8,
+} stanchion_node_state;
+
 typedef struct stanchion_error stanchion_error;
 
 typedef int64_t stanchion_clock;
@@ -341,6 +368,7 @@ typedef struct stanchion_claim_info {
   int32_t priority;
   struct stanchion_text kind;
   struct stanchion_text key;
+  struct stanchion_text flow;
 } stanchion_claim_info;
 
 typedef struct stanchion_verdict {
@@ -532,6 +560,62 @@ typedef struct stanchion_key_info {
   struct stanchion_rate rate;
   int64_t weight;
 } stanchion_key_info;
+
+typedef struct stanchion_node {
+  size_t struct_size;
+  const struct stanchion_task *task;
+  struct stanchion_text queue;
+  const struct stanchion_text *after;
+  size_t after_count;
+  const struct stanchion_text *after_end;
+  size_t after_end_count;
+  const struct stanchion_text *after_failure;
+  size_t after_failure_count;
+  int32_t after_all;
+} stanchion_node;
+
+typedef int64_t stanchion_flows;
+
+typedef struct stanchion_flow_info {
+  size_t struct_size;
+  struct stanchion_text id;
+  int64_t created_ms;
+  int64_t ended_ms;
+  int64_t waiting;
+  int64_t put;
+  int64_t ending;
+  int64_t done;
+  int64_t dead;
+  int64_t cancelled;
+  int64_t skipped;
+  int64_t unneeded;
+  size_t node_count;
+  int32_t state;
+} stanchion_flow_info;
+
+typedef struct stanchion_node_info {
+  size_t struct_size;
+  struct stanchion_text name;
+  struct stanchion_text queue;
+  const struct stanchion_text *after;
+  size_t after_count;
+  const struct stanchion_text *after_end;
+  size_t after_end_count;
+  const struct stanchion_text *after_failure;
+  size_t after_failure_count;
+  int32_t state;
+  int32_t after_all;
+} stanchion_node_info;
+
+typedef int64_t stanchion_inputs;
+
+typedef struct stanchion_input {
+  size_t struct_size;
+  struct stanchion_text node;
+  const void *result;
+  size_t result_len;
+  int32_t state;
+} stanchion_input;
 
 typedef struct stanchion_stats {
   size_t struct_size;
@@ -1243,6 +1327,86 @@ int32_t stanchion_keys_at(stanchion_keys keys,
 int32_t stanchion_keys_next(stanchion_keys keys, struct stanchion_text *out, struct stanchion_error **err);
 
 void stanchion_keys_free(stanchion_keys keys);
+
+void stanchion_node_init(struct stanchion_node *node, size_t struct_size);
+
+int32_t stanchion_queue_enqueue_flow(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const char *id,
+                                     size_t id_len,
+                                     const struct stanchion_node *nodes,
+                                     size_t node_count,
+                                     int32_t *was_put,
+                                     struct stanchion_error **err);
+
+int32_t stanchion_queue_add_to_flow(stanchion_client client,
+                                    const char *queue_name,
+                                    size_t queue_len,
+                                    const char *id,
+                                    size_t id_len,
+                                    const struct stanchion_node *nodes,
+                                    size_t node_count,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_queue_cancel_flow(stanchion_client client,
+                                    const char *queue_name,
+                                    size_t queue_len,
+                                    const char *id,
+                                    size_t id_len,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_queue_retry_flow(stanchion_client client,
+                                   const char *queue_name,
+                                   size_t queue_len,
+                                   const char *id,
+                                   size_t id_len,
+                                   struct stanchion_error **err);
+
+int32_t stanchion_queue_get_flow(stanchion_client client,
+                                 const char *queue_name,
+                                 size_t queue_len,
+                                 const char *id,
+                                 size_t id_len,
+                                 stanchion_flows *out,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_queue_list_flows(stanchion_client client,
+                                   const char *queue_name,
+                                   size_t queue_len,
+                                   const char *page,
+                                   size_t page_len,
+                                   size_t max,
+                                   stanchion_flows *out,
+                                   struct stanchion_error **err);
+
+size_t stanchion_flows_len(stanchion_flows flows);
+
+int32_t stanchion_flows_at(stanchion_flows flows,
+                           size_t index,
+                           struct stanchion_flow_info *out,
+                           struct stanchion_error **err);
+
+int32_t stanchion_flows_node_at(stanchion_flows flows,
+                                size_t index,
+                                size_t node,
+                                struct stanchion_node_info *out,
+                                struct stanchion_error **err);
+
+int32_t stanchion_flows_next(stanchion_flows flows, struct stanchion_text *out, struct stanchion_error **err);
+
+void stanchion_flows_free(stanchion_flows flows);
+
+int32_t stanchion_claim_inputs(stanchion_claim claim, stanchion_inputs *out, struct stanchion_error **err);
+
+size_t stanchion_inputs_len(stanchion_inputs inputs);
+
+int32_t stanchion_inputs_at(stanchion_inputs inputs,
+                            size_t index,
+                            struct stanchion_input *out,
+                            struct stanchion_error **err);
+
+void stanchion_inputs_free(stanchion_inputs inputs);
 
 int32_t stanchion_queue_stats(stanchion_client client,
                               const char *queue_name,

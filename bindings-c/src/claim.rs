@@ -76,6 +76,8 @@ pub struct stanchion_claim_info {
     pub kind: stanchion_text,
     /// The task's key; NULL if it has none.
     pub key: stanchion_text,
+    /// The id of the flow that the task is of; NULL if it is of none.
+    pub flow: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
@@ -99,6 +101,7 @@ unsafe impl Record for stanchion_claim_info {
         priority: 0,
         kind: stanchion_text::NONE,
         key: stanchion_text::NONE,
+        flow: stanchion_text::NONE,
     };
 }
 
@@ -127,6 +130,7 @@ pub unsafe extern "C" fn stanchion_claim_get(
             priority: claim.priority().into(),
             kind: claim.kind().map_or(stanchion_text::NONE, stanchion_text::of),
             key: claim.key().map_or(stanchion_text::NONE, stanchion_text::of),
+            flow: claim.flow().map_or(stanchion_text::NONE, stanchion_text::of),
             ..Record::DEFAULT
         };
         // SAFETY: the caller passes a struct as the header says.

@@ -58,6 +58,8 @@ static void free_all_kinds(int64_t old) {
     stanchion_consumers_free(old);
     stanchion_schedules_free(old);
     stanchion_keys_free(old);
+    stanchion_flows_free(old);
+    stanchion_inputs_free(old);
     stanchion_metrics_free(old);
 }
 
@@ -436,6 +438,45 @@ static void keys(stanchion_text queue, stanchion_text key) {
     if (status == 0) keep(out);
 }
 
+/* The names have two elements. */
+static stanchion_node some_node(const stanchion_task *task, const stanchion_text *names) {
+    MADE(stanchion_node, node, stanchion_node_init);
+    node.task = OR_NULL(task);
+    if (one_in(6)) node.queue = text();
+    if (one_in(3)) node.after = names;
+    if (one_in(4)) node.after_end = names;
+    if (one_in(4)) node.after_failure = names;
+    if (node.after != NULL || one_in(20)) node.after_count = one_in(20) ? (size_t)any() | (1 << 21) : below(3);
+    if (node.after_end != NULL || one_in(20)) node.after_end_count = one_in(20) ? (size_t)any() | (1 << 21) : below(3);
+    if (node.after_failure != NULL || one_in(20)) node.after_failure_count = one_in(20) ? (size_t)any() | (1 << 21) : below(3);
+    if (one_in(4)) node.after_all = small();
+    return node;
+}
+
+static void flows(stanchion_text queue, stanchion_text id) {
+    int64_t out = 0, client = handle();
+    int32_t status = 1, was_put = 0;
+    const stanchion_header headers[2] = {{text(), text()}, {text(), text()}};
+    const stanchion_task tasks[2] = {some_task(headers), some_task(headers)};
+    const stanchion_text names[2] = {text(), text()};
+    const stanchion_node some[2] = {some_node(&tasks[0], names), some_node(&tasks[1], names)};
+    const stanchion_text page = one_in(3) ? text() : (stanchion_text){NULL, 0};
+    size_t count = one_in(20) ? (size_t)any() | (1 << 21) : below(3);
+    size_t max = one_in(8) ? (size_t)any() | (1 << 21) : below(5);
+    switch (below(10)) {
+    case 0: case 1: case 2: case 3:
+        stanchion_queue_enqueue_flow(client, GIVEN(queue), GIVEN(id), OR_NULL(some), count, OR_NULL(&was_put), err());
+        break;
+    case 4: stanchion_queue_add_to_flow(client, GIVEN(queue), GIVEN(id), OR_NULL(some), count, err()); break;
+    case 5: status = stanchion_queue_get_flow(client, GIVEN(queue), GIVEN(id), OR_NULL(&out), err()); break;
+    case 6: status = stanchion_queue_list_flows(client, GIVEN(queue), GIVEN(page), max, OR_NULL(&out), err()); break;
+    case 7: stanchion_queue_cancel_flow(client, GIVEN(queue), GIVEN(id), err()); break;
+    case 8: stanchion_queue_retry_flow(client, GIVEN(queue), GIVEN(id), err()); break;
+    default: status = stanchion_claim_inputs(client, OR_NULL(&out), err());
+    }
+    if (status == 0) keep(out);
+}
+
 static void limiters(stanchion_text name) {
     int64_t retry = 0;
     const int32_t cancel = small();
@@ -488,8 +529,11 @@ static void lists(void) {
     PLACE(stanchion_consumer, consumer);
     PLACE(stanchion_schedule_info, schedule);
     PLACE(stanchion_key_info, key);
+    PLACE(stanchion_flow_info, flow);
+    PLACE(stanchion_node_info, node);
+    PLACE(stanchion_input, input);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(13)) {
+    switch (below(15)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2:
@@ -528,6 +572,13 @@ static void lists(void) {
         stanchion_keys_at(list, index, OR_NULL(&key), err());
         stanchion_keys_next(list, OR_NULL(&view), err());
         break;
+    case 12:
+        stanchion_flows_len(list);
+        stanchion_flows_at(list, index, OR_NULL(&flow), err());
+        stanchion_flows_node_at(list, below(2), index, OR_NULL(&node), err());
+        stanchion_flows_next(list, OR_NULL(&view), err());
+        break;
+    case 13: stanchion_inputs_len(list); stanchion_inputs_at(list, index, OR_NULL(&input), err()); break;
     case 7: stanchion_consumers_len(list); stanchion_consumers_at(list, index, OR_NULL(&consumer), err()); break;
     default: stanchion_answers_free(list);
     }
@@ -589,9 +640,10 @@ static void *run(void *seed) {
     do {
         for (int burst = 0; burst < 64; burst++, calls++) {
             stanchion_text name = text();
-            switch (below(20)) {
+            switch (below(23)) {
             case 16: case 17: keys(name, text()); break;
             case 18: limiters(name); break;
+            case 20: case 21: case 22: flows(name, text()); break;
             case 0: clients(name); break;
             case 1: case 2: case 3: case 4: locks(name); break;
             case 5: case 6: case 7: case 8: tasks(name); break;

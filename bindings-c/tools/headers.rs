@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 33] = [
+const FILES: [&str; 37] = [
     "version",
     "error",
     "arguments",
@@ -38,6 +38,10 @@ const FILES: [&str; 33] = [
     "scheduling",
     "consumers",
     "limits",
+    "flow",
+    "nodes",
+    "flows",
+    "inputs",
     "settings",
     "events",
     "worker",
@@ -45,7 +49,7 @@ const FILES: [&str; 33] = [
     "metrics",
 ];
 /// Enums that no function names: all are passed as numbers of a fixed size.
-const ENUMS: [&str; 14] = [
+const ENUMS: [&str; 17] = [
     "stanchion_status",
     "stanchion_held_as",
     "stanchion_loss",
@@ -60,6 +64,9 @@ const ENUMS: [&str; 14] = [
     "stanchion_missed",
     "stanchion_overlap",
     "stanchion_schedule_outcome",
+    "stanchion_after_all",
+    "stanchion_flow_state",
+    "stanchion_node_state",
 ];
 
 fn main() -> ExitCode {

@@ -36,6 +36,7 @@ final class Claim
     private readonly array $headers;
     private readonly ?string $kind;
     private readonly ?string $key;
+    private readonly ?string $flow;
     private readonly int $attempt;
     private readonly int $maxAttempts;
     private readonly int $receipt;
@@ -58,6 +59,7 @@ final class Claim
         $this->headers = $native->headers($info);
         $this->kind = $native->maybeText($info->kind);
         $this->key = $native->maybeText($info->key);
+        $this->flow = $native->maybeText($info->flow);
         $this->attempt = $info->attempt;
         $this->maxAttempts = $info->max_attempts;
         $this->receipt = $info->receipt;
@@ -128,6 +130,26 @@ final class Claim
     public function key(): ?string
     {
         return $this->key;
+    }
+
+    /** The id of the flow that the task is of; null if it is of none. */
+    public function flow(): ?string
+    {
+        return $this->flow;
+    }
+
+    /**
+     * What has become of the nodes that this one comes after, with the results that they gave, in the order in which it
+     * names them; if it comes after all, of all. Of a flow 64 MiB of results are kept. Empty if the task is of no flow.
+     *
+     * @return list<FlowInput>
+     */
+    public function inputs(): array
+    {
+        $native = Native::get();
+        $list = $native->make('int64_t');
+        $native->call('stanchion_claim_inputs', $this->handle, FFI::addr($list));
+        return $native->listed('input', $list->cdata, FlowInput::fromNative(...));
     }
 
     /** Counts deliveries from one. */

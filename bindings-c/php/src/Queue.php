@@ -12,6 +12,7 @@ use Stanchion\Internal\Answers;
 use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Claiming;
 use Stanchion\Internal\Events;
+use Stanchion\Internal\Flows;
 use Stanchion\Internal\Keys;
 use Stanchion\Internal\Kinds;
 use Stanchion\Internal\Looking;
@@ -25,6 +26,7 @@ use Stanchion\Internal\Verdicts;
 final class Queue implements \Countable
 {
     use Events;
+    use Flows;
     use Keys;
     use Kinds;
     use Looking;

@@ -165,6 +165,14 @@ final class MemoryTest extends StoreCase
                 (new Schedule('a', '@daily'))->preview($i, 1 + $i % 20);
                 [$queue->pauseSchedule('b'), $queue->resumeSchedule('b'), $queue->removeSchedule('a0')];
             }],
+            'flows' => [10, function (Client $client, Queue $queue, int $i): void {
+                $name = str_repeat('n', 1 + $i % 99);
+                $queue->enqueueFlow('f', [$name, ['id' => 'b', 'after' => [$name]], ['id' => 'c', 'afterAll' => 'finally']]);
+                $queue->claim()[0]->ack('x');
+                [$claim] = $queue->claim();
+                [$queue->addToFlow('f', ['d']), $queue->getFlow('f'), $queue->listFlows(max: 3), $claim->inputs()];
+                [$claim->ack(), $queue->retryFlow('f'), $queue->cancelFlow('f'), $queue->purge()];
+            }],
             'names' => [2, fn (Client $client) => [$client->locks(), $client->queueNames()]],
             'metrics' => [8, fn (Client $client) => [$client->metrics(), $client->metricsText()]],
             'connect' => [2, fn () => [Client::connect('memory:shared', label: 'x')->releaseAll()]],

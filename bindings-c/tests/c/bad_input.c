@@ -537,6 +537,73 @@ TEST(keys_and_limits_out_of_range) {
     stanchion_client_free(client);
 }
 
+TEST(flows_that_are_no_flows) {
+    stanchion_client client = opened();
+    const char *queue = unique("bad-flows");
+    stanchion_flows list = 7;
+    int32_t was_put = 7;
+    const stanchion_text circle = {"a", 1}, none = {"none", 4}, broken = {"\xff", 1}, brace = {"{", 1}, empty = {"", 0};
+    stanchion_task good = task("a"), bad = task("a");
+    bad.max_attempts = 0;
+    for (int wrong = 0; wrong < 19; wrong++) {
+        stanchion_node nodes[2];
+        size_t count = 1;
+        for (int index = 0; index < 2; index++) {
+            stanchion_node_init(&nodes[index], sizeof nodes[index]);
+            nodes[index].task = &good;
+        }
+        if (wrong == 0) nodes[0].task = NULL;
+        if (wrong == 1) nodes[0].task = &bad;
+        if (wrong == 2) nodes[0].struct_size = 8;
+        if (wrong == 3) nodes[0].struct_size = sizeof *nodes + 1;
+        if (wrong == 4) nodes[0].after = &circle, nodes[0].after_count = 1;
+        if (wrong == 5) nodes[0].after = &none, nodes[0].after_count = 1;
+        if (wrong == 6) nodes[0].after_end = &none, nodes[0].after_end_count = 1;
+        if (wrong == 7) nodes[0].after_failure = &none, nodes[0].after_failure_count = 1;
+        if (wrong == 8) nodes[0].after = &broken, nodes[0].after_count = 1;
+        if (wrong == 9) nodes[0].after_count = 1;
+        if (wrong == 10) nodes[0].after_end = &circle, nodes[0].after_end_count = SIZE_MAX;
+        if (wrong == 11) nodes[0].after_failure_count = 2;
+        if (wrong == 12) nodes[0].after_all = 4;
+        if (wrong == 13) nodes[0].after_all = -1;
+        if (wrong == 14) nodes[0].queue = brace;
+        if (wrong == 15) nodes[0].queue = empty;
+        if (wrong == 16) nodes[0].queue = broken;
+        if (wrong == 17) count = 2;
+        if (wrong == 18) count = SIZE_MAX;
+        INVALID(stanchion_queue_enqueue_flow(client, T(queue), T("f"), nodes, count, &was_put, &err));
+    }
+    stanchion_node node;
+    stanchion_node_init(&node, sizeof node);
+    node.task = &good;
+    INVALID(stanchion_queue_enqueue_flow(client, T(queue), T("f"), NULL, 1, &was_put, &err));
+    INVALID(stanchion_queue_enqueue_flow(client, T(queue), T(""), &node, 1, &was_put, &err));
+    INVALID(stanchion_queue_enqueue_flow(client, T(queue), T("\xff"), &node, 1, &was_put, &err));
+    INVALID(stanchion_queue_get_flow(client, T(queue), T("a\nb"), &list, &err));
+    INVALID(stanchion_queue_get_flow(client, T(queue), T("f"), NULL, &err));
+    INVALID(stanchion_queue_list_flows(client, T(queue), NULL, 0, 100, NULL, &err));
+    INVALID(stanchion_queue_list_flows(client, T(queue), NULL, 0, 0, &list, &err));
+    INVALID(stanchion_queue_list_flows(client, T(queue), NULL, 0, SIZE_MAX, &list, &err));
+    INVALID(stanchion_queue_list_flows(client, T(queue), T("none of ours"), 10, &list, &err));
+    INVALID(stanchion_queue_list_flows(client, T(queue), NULL, 3, 10, &list, &err));
+    INVALID(stanchion_queue_cancel_flow(client, T(queue), T(""), &err));
+    INVALID(stanchion_queue_retry_flow(client, T(queue), NULL, 1, &err));
+    EXPECT(STANCHION_ABSENT, stanchion_queue_get_flow(client, T(queue), T("f"), &list, &err));
+    CHECK(was_put == 7 && list == 7);
+    OK(stanchion_queue_enqueue_flow(client, T(queue), T("f"), &node, 1, NULL, &err));
+    good = task("b");
+    node.after_all = STANCHION_AFTER_ALL_THEN;
+    INVALID(stanchion_queue_add_to_flow(client, T(queue), T("f"), &node, 1, &err));
+    node.after_all = STANCHION_AFTER_ALL_NONE;
+    INVALID(stanchion_queue_add_to_flow(client, T(queue), T("f"), NULL, 1, &err));
+    node.task = NULL;
+    INVALID(stanchion_queue_add_to_flow(client, T(queue), T("f"), &node, 1, &err));
+    stanchion_claim claim = claimed(client, queue);
+    INVALID(stanchion_claim_inputs(claim, NULL, &err));
+    stanchion_claim_free(claim);
+    stanchion_client_free(client);
+}
+
 TEST(init_never_writes_beyond_the_struct) {
     unsigned char place[16];
     memset(place, 170, sizeof place);

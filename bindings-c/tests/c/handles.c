@@ -19,6 +19,13 @@ static void refused(int64_t handle) {
     stanchion_key_limits limits;
     stanchion_limit limit;
     stanchion_key_info key;
+    stanchion_flows flows = 7;
+    stanchion_inputs inputs = 7;
+    stanchion_flow_info flow;
+    stanchion_node_info told;
+    stanchion_input input;
+    stanchion_node node;
+    int32_t was_put = 7;
     stanchion_answers answers = 7;
     stanchion_result result = 7;
     stanchion_task_events events = 7;
@@ -67,6 +74,11 @@ static void refused(int64_t handle) {
     shown.struct_size = sizeof shown;
     stanchion_key_limits_init(&limits, sizeof limits);
     key.struct_size = sizeof key;
+    flow.struct_size = sizeof flow;
+    told.struct_size = sizeof told;
+    input.struct_size = sizeof input;
+    stanchion_node_init(&node, sizeof node);
+    node.task = &one;
     synced.struct_size = sizeof synced;
     ran.struct_size = sizeof ran;
 
@@ -157,6 +169,19 @@ static void refused(int64_t handle) {
     GONE(stanchion_keys_at(handle, 0, &key, &err));
     GONE(stanchion_keys_next(handle, &text, &err));
     CHECK(stanchion_keys_len(handle) == 0 && keys == 7);
+    GONE(stanchion_queue_enqueue_flow(handle, T("q"), T("f"), &node, 1, &was_put, &err));
+    GONE(stanchion_queue_add_to_flow(handle, T("q"), T("f"), &node, 1, &err));
+    GONE(stanchion_queue_get_flow(handle, T("q"), T("f"), &flows, &err));
+    GONE(stanchion_queue_list_flows(handle, T("q"), NULL, 0, 1, &flows, &err));
+    GONE(stanchion_queue_cancel_flow(handle, T("q"), T("f"), &err));
+    GONE(stanchion_queue_retry_flow(handle, T("q"), T("f"), &err));
+    GONE(stanchion_flows_at(handle, 0, &flow, &err));
+    GONE(stanchion_flows_node_at(handle, 0, 0, &told, &err));
+    GONE(stanchion_flows_next(handle, &text, &err));
+    GONE(stanchion_claim_inputs(handle, &inputs, &err));
+    GONE(stanchion_inputs_at(handle, 0, &input, &err));
+    CHECK(stanchion_flows_len(handle) == 0 && stanchion_inputs_len(handle) == 0);
+    CHECK(flows == 7 && inputs == 7 && was_put == 7);
     GONE(stanchion_claim_get(handle, &about, &err));
     GONE(stanchion_claim_ack(handle, &err));
     GONE(stanchion_claim_ack_with(handle, "x", 1, &err));
@@ -205,6 +230,8 @@ static void refused(int64_t handle) {
     stanchion_consumers_free(handle);
     stanchion_schedules_free(handle);
     stanchion_keys_free(handle);
+    stanchion_flows_free(handle);
+    stanchion_inputs_free(handle);
     stanchion_metrics_free(handle);
     stanchion_worker_free(handle);
     CHECK(holders == 7 && waiters == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);

@@ -74,7 +74,8 @@ json_t *shown_claim(actor *self, stanchion_claim claim) {
   stanchion_claim_info info = {.struct_size = sizeof info};
   stanchion_error *error = NULL;
   check(self, stanchion_claim_get(claim, &info, &error), &error);
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "id", shown_text(info.id), "key", maybe_shown(info.key), "kind",
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "id", shown_text(info.id), "flow",
+                   maybe_shown(info.flow), "key", maybe_shown(info.key), "kind",
                    maybe_shown(info.kind), "queue",
                    shown_text(info.queue), "payload", shown_bytes(info.payload, info.payload_len), "headers",
                    shown_headers(info.headers, info.header_count), "attempt", (json_int_t)info.attempt, "max_attempts",

@@ -101,6 +101,7 @@ const NAMES = [
     'max_len' => 'maxLen', 'max_running' => 'maxRunning', 'key_concurrency' => 'keyConcurrency', 'key_rate' => 'keyRate',
     'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'without_store' => 'withoutStore', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
     'concurrency' => 'prefetch', 'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
+    'after_end' => 'afterEnd', 'after_failure' => 'afterFailure', 'after_all' => 'afterAll',
     'tls_ca' => 'tlsCa', 'tls_cert' => 'tlsCert', 'tls_key' => 'tlsKey',
 ];
 const TIMES = [
@@ -126,6 +127,7 @@ const CONFIG = [
     'max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake', 'events', 'max_running', 'rate', 'key_concurrency', 'key_rate',
 ];
 const LIMITS = ['key', 'rate', 'weight'];
+const NODE = [...TASK, 'queue', 'after', 'after_end', 'after_failure', 'after_all'];
 
 /** A request's arguments, under the names and in the units of the package. */
 function arguments(array $request, array $names): array

@@ -158,6 +158,22 @@ $operations = [
         $page = $actor->queue($request)->listKeys(...arguments($request, ['page', 'max']));
         return ['items' => array_map(shownKey(...), $page->keys), 'next' => $page->next];
     },
+    'queue.enqueue_flow' => fn (Actor $actor, array $request) => $actor->queue($request)->enqueueFlow(
+        special($request['id']),
+        array_map(fn (array $node) => arguments($node, NODE), $request['nodes'])),
+    'queue.add_to_flow' => fn (Actor $actor, array $request) => $actor->queue($request)->addToFlow(
+        special($request['id']),
+        array_map(fn (array $node) => arguments($node, NODE), $request['nodes'])),
+    'queue.get_flow' => function (Actor $actor, array $request): ?array {
+        $found = $actor->queue($request)->getFlow(special($request['id']));
+        return $found === null ? null : shownFlow($found);
+    },
+    'queue.list_flows' => function (Actor $actor, array $request): array {
+        $page = $actor->queue($request)->listFlows(...arguments($request, ['page', 'max']));
+        return ['items' => array_map(shownFlow(...), $page->flows), 'next' => $page->next];
+    },
+    'queue.cancel_flow' => fn (Actor $actor, array $request) => $actor->queue($request)->cancelFlow(special($request['id'])),
+    'queue.retry_flow' => fn (Actor $actor, array $request) => $actor->queue($request)->retryFlow(special($request['id'])),
     'schedule.preview' => fn (Actor $actor, array $request) => array_map(
         millis(...),
         (new Schedule(...arguments($request + ['id' => 'a'], SCHEDULE)))->preview(...arguments($request, ['after_ms', 'count']))),
@@ -167,6 +183,7 @@ $operations = [
             'remaining_ms' => millis($claim->remaining()), 'valid' => $claim->isValid(), 'loss' => $claim->loss()?->value,
         ];
     },
+    'claim.inputs' => fn (Actor $actor, array $request) => array_map(shownInput(...), $actor->claim($request)->inputs()),
     'claim.ack' => fn (Actor $actor, array $request) =>
         $actor->claim($request)->ack(...arguments($request, ['result'])),
     'claim.progress' => fn (Actor $actor, array $request) =>

@@ -8,10 +8,13 @@ use Stanchion\Claim;
 use Stanchion\Enqueued;
 use Stanchion\Exception\StanchionException;
 use Stanchion\Exponential;
+use Stanchion\FlowInfo;
+use Stanchion\FlowInput;
 use Stanchion\Holder;
 use Stanchion\KeyInfo;
 use Stanchion\Lease;
 use Stanchion\Missed;
+use Stanchion\NodeInfo;
 use Stanchion\Queue;
 use Stanchion\Rate;
 use Stanchion\ScheduleInfo;
@@ -94,7 +97,7 @@ function shownClaim(Claim $claim): array
         'headers' => (object) $claim->headers(), 'attempt' => $claim->attempt(),
         'max_attempts' => $claim->maxAttempts(), 'receipt' => $claim->receipt(), 'version' => $claim->version(),
         'priority' => $claim->priority(), 'due_ms' => millis($claim->due()), 'kind' => $claim->kind(),
-        'key' => $claim->key(),
+        'key' => $claim->key(), 'flow' => $claim->flow(),
     ];
 }
 
@@ -166,6 +169,29 @@ function shownKey(KeyInfo $found): array
             'concurrency' => $found->limits->concurrency, 'rate' => shownRate($found->limits->rate),
             'weight' => $found->limits->weight,
         ],
+    ];
+}
+
+function shownFlow(FlowInfo $found): array
+{
+    return [
+        'id' => $found->id, 'state' => $found->state->value, 'created_ms' => millis($found->created),
+        'ended_ms' => millis($found->ended), 'counts' => (object) $found->counts,
+        'nodes' => array_map(
+            fn (NodeInfo $node) => [
+                'name' => $node->name, 'state' => $node->state->value, 'queue' => $node->queue, 'after' => $node->after,
+                'after_end' => $node->afterEnd, 'after_failure' => $node->afterFailure, 'after_all' => $node->afterAll,
+            ],
+            $found->nodes,
+        ),
+    ];
+}
+
+function shownInput(FlowInput $found): array
+{
+    return [
+        'node' => $found->node, 'state' => $found->state->value,
+        'result' => $found->result === null ? null : bin2hex($found->result),
     ];
 }
 

@@ -170,6 +170,20 @@ final class Native
         return $text->data === null ? null : $this->text($text);
     }
 
+    /**
+     * An array of stanchion_text, copied.
+     *
+     * @return list<string>
+     */
+    public function texts(?CData $texts, int $count): array
+    {
+        $copies = [];
+        for ($i = 0; $i < $count; $i++) {
+            $copies[] = $this->text($texts[$i]);
+        }
+        return $copies;
+    }
+
     /** Bytes that a struct of the library points to, copied. */
     public function bytes(?CData $data, int $length): string
     {

@@ -23,20 +23,25 @@ pub(super) fn put_flow(work: &mut Work<'_>, request: &PutFlow) -> rusqlite::Resu
 
 fn begin(work: &mut Work<'_>, request: &PutFlow, found: Option<Flow>) -> rusqlite::Result<PutFlowReply> {
     let token = request.token.cast_signed();
-    let of_this_call = found.as_ref().filter(|flow| flow.token == token);
-    let there = of_this_call.map_or(0, |flow| flow.nodes);
-    let is_busy = |flow: &Flow| flow.state != FlowState::Draft || work.now_ms - flow.created < millis(BUSY);
     let flow = match found {
-        Some(flow) if flow.token == token && flow.state != FlowState::Draft => return Ok(PutFlowReply::Put),
-        Some(flow) if flow.token != token && is_busy(&flow) => return Ok(PutFlowReply::Exists),
-        _ if i64::from(request.first) > there => return Ok(PutFlowReply::Absent),
-        Some(flow) if flow.token == token => flow,
-        Some(flow) => {
-            work.drop_flow(flow.serial, flow.state)?;
-            draft(work, &request.id, token)?
-        }
+        None if request.first > 0 => return Ok(PutFlowReply::Absent),
         None if work.record.is_full() => return Ok(PutFlowReply::Full),
         None => draft(work, &request.id, token)?,
+        Some(flow) => {
+            let is_draft = flow.state == FlowState::Draft;
+            let is_busy = !is_draft || work.now_ms - flow.created < millis(BUSY);
+            match flow.token == token {
+                true if !is_draft => return Ok(PutFlowReply::Put),
+                true if i64::from(request.first) > flow.nodes => return Ok(PutFlowReply::Absent),
+                true => flow,
+                false if is_busy => return Ok(PutFlowReply::Exists),
+                false if request.first > 0 => return Ok(PutFlowReply::Absent),
+                false => {
+                    work.drop_flow(flow.serial, flow.state)?;
+                    draft(work, &request.id, token)?
+                }
+            }
+        }
     };
     put(work, request, flow)
 }
