@@ -141,7 +141,8 @@ def of_c(nouns):
 
 
 # What the fields beside them need.
-C_SIZES = {"struct_size", "payload_len", "header_count", "id_len", "reason_len", "id_count", "receipt_count"}
+C_SIZES = {"struct_size", "payload_len", "header_count", "id_len", "reason_len", "id_count", "receipt_count", "result_len",
+           "after_count", "after_end_count", "after_failure_count"}
 READERS = {"python": of_python, "node": of_node, "c": of_c, "php": of_php}
 
 
