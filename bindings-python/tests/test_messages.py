@@ -146,6 +146,10 @@ TASKS = {
 }
 
 KEYWORDS = {
+    lambda client: client.limiter("a", 1, per=1, window=2): "limiter() got an unexpected keyword argument 'window': say per=2",
+    lambda client: client.limiter("a", 1, per=1, other=2): "limiter() got an unexpected keyword argument 'other'",
+    lambda client: client.limiter("a", 1, per=1).take(timeout=5): "take() got an unexpected keyword argument 'timeout': say wait=5",
+    lambda client: client.limiter("a", 1, per=1).turn(other=5): "turn() got an unexpected keyword argument 'other'",
     lambda client: client.lock("a").acquire(timeout=5): "acquire() got an unexpected keyword argument 'timeout': say wait=5",
     lambda client: client.lock("a").acquire(blocking_timeout=5):
         "acquire() got an unexpected keyword argument 'blocking_timeout': say wait=5",

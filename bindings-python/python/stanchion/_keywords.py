@@ -48,6 +48,10 @@ _CLAIM = {
     "count": "say max={}",
     "visibility_timeout": "say lease={}",
 }
+_LIMITER = {
+    **dict.fromkeys(("window", "period", "time_period", "interval"), "say per={}"),
+    **dict.fromkeys(("rate", "limit", "max_rate", "max_calls"), "say n={}"), "capacity": "say burst={}",
+}
 _NACK = {"countdown": "say delay={}"}
 # Without the value: it may be a password.
 _URL = "say it in the URL, connect('redis://USER:PASSWORD@HOST:PORT/DB'), with TLS rediss://"
@@ -57,6 +61,7 @@ _HINTS: Dict[str, Dict[str, str]] = {
     "lock": _LOCK, "rw_lock": _LOCK, "semaphore": _LOCK, "multi_lock": _LOCK,
     "enqueue": _ENQUEUE, "enqueue_many": _ENQUEUE, "task": _TASK, "options": _OPTIONS, "claim": _CLAIM, "settle_and_claim": _CLAIM, "nack": _NACK, "nacked": _NACK,
     **dict.fromkeys(("enqueue_flow", "add_to_flow", "chain"), _NODE),
+    "limiter": _LIMITER, "take": {"timeout": "say wait={}"}, "turn": {"timeout": "say wait={}"},
     "schedule": _SCHEDULE, "sync_schedules": _SCHEDULE, "scheduled": _SCHEDULE,
     "worker": {
         "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(until_empty={})",
@@ -75,5 +80,5 @@ def refuse(call: str, others: Mapping[str, object]) -> NoReturn:
 
 def instead(call: str, name: object, value: object) -> str:
     """What to write instead of such a keyword, if it is known."""
-    hint = _HINTS[call].get(name) if isinstance(name, str) else None
+    hint = _HINTS.get(call, {}).get(name) if isinstance(name, str) else None
     return f": {hint.replace('{}', brief(value) or '...')}" if hint else ""

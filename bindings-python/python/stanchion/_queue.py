@@ -383,7 +383,8 @@ class Queue(ScheduledFunctions, TaskFunctions):
         none, or it has ended. As long as the task of a node runs its flow does, so a handler may add to its own. The new ones may
         come after nodes that are there, and what waits for all waits for them, too: ``after_all`` itself comes with the flow.
 
-        Raises InvalidArgument if the flow has a node of such a name, as it does when a task that has added it is delivered again.
+        A node that is there, in the same queue and after the same ones, stays as it is: a task that adds nodes may run again. Raises
+        InvalidArgument if the flow has another node of such a name.
         """
         return self._native.add_to_flow(id, native_nodes(nodes, "add_to_flow"))
 

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run(arguments: &[String]) -> Outcome<()> {
     let [api, limiter, calls] = arguments else { return Err("this is for the demo itself".into()) };
-    let limit = Limit::rate(Api::PER_SECOND.into(), Duration::from_secs(1));
+    let limit = Limit::rate(Api::PER_SECOND, Duration::from_secs(1));
     let limiter = match limiter.as_str() {
         NO_LIMITER => None,
         name => Some(Client::from_env().open_blocking()?.limiter(name, limit)?),

@@ -116,8 +116,12 @@ fn in_order<'n>(
 ) -> Result<Vec<&'n Node>, Error> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (place, node) in nodes.iter().enumerate() {
-        if known.contains_key(node.name()) || places.insert(node.name(), place).is_some() {
-            return Err(Error::invalid(format!("node {:?} is in the flow twice", node.name())));
+        let name = node.name();
+        if known.contains_key(name) {
+            return Err(Error::invalid(format!("the flow has another node {name:?} already")));
+        }
+        if places.insert(name, place).is_some() {
+            return Err(Error::invalid(format!("node {name:?} is in the flow twice")));
         }
     }
     let mut waits = vec![0_usize; nodes.len()];

@@ -3,6 +3,7 @@
 mod bare;
 mod bytes;
 mod crash;
+mod flows;
 mod keys;
 mod latency;
 mod results;
@@ -12,6 +13,7 @@ mod speed;
 
 pub use bytes::expired;
 pub use crash::{CHILD, child, crash};
+pub use flows::flows;
 pub use keys::{keys, keys_memory};
 pub use latency::latency;
 pub use results::{WAITER, results, waiter};

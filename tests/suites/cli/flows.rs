@@ -2,9 +2,14 @@
 
 use serde_json::json;
 use stanchion::blocking::Client;
-use stanchion::{Flow, Node, Task};
+use stanchion::{Flow, FlowState, Node, NodeState, Task};
+use stanchion_tests::wait::eventually;
 
-use super::harness::{Place, on_both_stores};
+use super::harness::{LONG, Place, on_both_stores};
+
+/// Flows whose workers are killed, and children of each.
+const FLOWS: u32 = 10;
+const CHILDREN: u32 = 5;
 
 fn put(place: &Place, id: &str) {
     let queue = Client::open(place.url()).unwrap().queue("q");
@@ -44,5 +49,33 @@ on_both_stores! {
         let shown = place.json(&["flows", "show", "q", "f"]).remove(0);
         assert_eq!((&shown["state"], &shown["counts"]), (&json!("done"), &json!({ "done": 3 })));
         assert!(place.finish(&["flows", "retry", "q", "none"]).failed(9).contains("there is none"));
+    }
+
+    /// Each node comes into its queue once, whoever is killed and when.
+    fn flows_end_although_their_workers_are_killed(place) {
+        let client = Client::open(place.url()).unwrap();
+        let queue = client.queue("q");
+        for flow in 0..FLOWS {
+            let children = (0..CHILDREN).map(|child| Task::new(child.to_string()));
+            let then = Node::new(Task::new("then")).queue("other");
+            let flow = Flow::batch(flow.to_string(), children).then(then).finally(Task::new("finally"));
+            assert!(queue.enqueue_flow(flow).unwrap());
+        }
+        let flows = || (0..FLOWS).map(|flow| queue.get_flow(&flow.to_string()).unwrap().unwrap()).collect::<Vec<_>>();
+        let done = || flows().iter().map(|flow| flow.count(NodeState::Done)).sum::<u32>();
+        let work = |queue: &str| place.start(&["work", queue, "-j", "3", "--lease", "1", "--", "true"]);
+        let (all, mut kills) = (FLOWS * (CHILDREN + 2), 0);
+        while done() < all {
+            let before = done();
+            let _workers = [work("q"), work("other"), work("q")];
+            eventually(LONG, || done() > before);
+            // They are killed here, in the midst of whatever they do.
+            kills += 3;
+        }
+        assert!(kills > 3, "none was killed before the end");
+        assert!(flows().iter().all(|flow| flow.state == FlowState::Done));
+        let enqueued = |name: &str| client.queue(name).stats().unwrap().enqueued;
+        let nodes = [FLOWS * (CHILDREN + 1), FLOWS].map(u64::from);
+        assert_eq!([enqueued("q"), enqueued("other")], nodes);
     }
 }

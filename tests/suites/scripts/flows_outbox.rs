@@ -20,7 +20,7 @@ const CANCELLED: u8 = 4;
 
 /// One message that has just come into an empty outbox.
 fn told(state: State, event: u8) -> State {
-    state.message("{us}", event, "3 f").outbox("first_message {us}, last_message {us}, outbox_since {now}")
+    state.message("{us}", event, "3 f").outbox("first_message {us}, last_message {us}")
 }
 
 fn running(fields: &str) -> State {
@@ -52,7 +52,7 @@ fn the_result_of_a_node_is_told_whether_or_not_it_is_kept() {
         given(running("")).call(settle(&[("a", 40, ack_with(result, 0))])).replies("done").leaves(
             nothing()
                 .done("{us}", "3 f", result)
-                .outbox("first_message {us}, last_message {us}, outbox_since {now}")
+                .outbox("first_message {us}, last_message {us}")
                 .counts("counter 50, sequence 20, acked 1"),
         );
     }
@@ -113,7 +113,7 @@ fn a_node_that_is_taken_away_is_done_and_one_that_is_dropped_is_cancelled() {
     given(waits()).call(pop(1)).replies("*").hints(5).leaves(
         nothing()
             .message("{us+1}", DONE, "3 f")
-            .outbox("first_message {us+1}, last_message {us+1}, outbox_since {now}")
+            .outbox("first_message {us+1}, last_message {us+1}")
             .counts("counter {us}, sequence 20, acked 1"),
     );
     for verb in [cancel("a"), remove("a", None)] {
@@ -173,7 +173,7 @@ fn numbers_go_on_behind_all_that_there_were() {
     let full = |state: State, last: &str| {
         state
             .message("60", DONE, "1 f")
-            .outbox(&format!("first_message 60, last_message {last}, outbox_since 5"))
+            .outbox(&format!("first_message 60, last_message {last}, last_step 5"))
     };
     given(full(running(""), "60"))
         .call(settle(&[("a", 40, ack())]))
@@ -182,8 +182,7 @@ fn numbers_go_on_behind_all_that_there_were() {
     // Emptied, with a number that the clock has not come to yet.
     let later = "{then_us+9000000}";
     let before = format!("first_message {{then_us+9000001}}, last_message {later}, walk_at 1, live_flows 1");
-    let after = "first_message {then_us+9000001}, last_message {then_us+9000001}, outbox_since {now}, \
-                 walk_at 1, live_flows 1";
+    let after = "first_message {then_us+9000001}, last_message {then_us+9000001}, walk_at 1, live_flows 1";
     given(running("").outbox(&before)).call(settle(&[("a", 40, ack())])).replies("done").leaves(
         nothing()
             .message("{then_us+9000001}", DONE, "3 f")
@@ -195,7 +194,7 @@ fn numbers_go_on_behind_all_that_there_were() {
     given(counted).call(settle(&[("a", 40, ack())])).replies("done").leaves(
         nothing()
             .message("{then_us+9000001}", DONE, "3 f")
-            .outbox("first_message {then_us+9000001}, last_message {then_us+9000001}, outbox_since {now}")
+            .outbox("first_message {then_us+9000001}, last_message {then_us+9000001}")
             .counts("counter {then_us+9000000}, sequence 20, acked 1"),
     );
 }
@@ -211,7 +210,7 @@ fn messages_are_no_successors() {
 
 /// Old messages, from the number 60 on.
 fn told_before(state: State, count: u64) -> State {
-    let outbox = format!("first_message 60, last_message {}, outbox_since {{then-5000}}", 59 + count);
+    let outbox = format!("first_message 60, last_message {}, last_step {{then-5000}}", 59 + count);
     (60..60 + count)
         .fold(state, |state, number| state.message(&number.to_string(), DONE, "3 f"))
         .outbox(&outbox)
@@ -228,7 +227,7 @@ fn is_due(state: State, verb: QueueVerb) -> bool {
 #[test]
 fn a_claim_tells_of_messages_at_once_if_it_gets_nothing() {
     let new = |count: u64| {
-        let since = format!("first_message 60, last_message {}, outbox_since {{then+5}}", 59 + count);
+        let since = format!("first_message 60, last_message {}, last_step {{then+5}}", 59 + count);
         told_before(nothing(), count).outbox(&since)
     };
     for verb in [claim(1), claim_or_wait(1, 5), settle_and_try(&[], 1)] {
@@ -240,12 +239,16 @@ fn a_claim_tells_of_messages_at_once_if_it_gets_nothing() {
         assert!(is_due(ready(told_before(nothing(), 1)), verb.clone()));
         assert!(is_due(ready(new(64)), verb.clone()));
         // A clock that was set back.
-        let ahead = "first_message 60, last_message 60, outbox_since {then+3600000}";
+        let ahead = "first_message 60, last_message 60, last_step {then+3600000}";
         assert!(is_due(ready(told_before(nothing(), 1).outbox(ahead)), verb.clone()));
     }
-    // What has just come in is not told to whoever gets a task.
-    assert!(!is_due(running("").ready("b", 1, ""), settle_and_try(&[("a", 40, ack())], 1)));
-    assert!(is_due(running(""), settle_and_try(&[("a", 40, ack())], 1)));
+    // What has just come in is told to whoever gets a task, unless somebody has just stepped.
+    let acks = || settle_and_try(&[("a", 40, ack())], 1);
+    let stepped =
+        |state: State| state.outbox("first_message 60, last_message 59, last_step {then+5}, live_flows 1");
+    assert!(is_due(running("").ready("b", 1, ""), acks()));
+    assert!(!is_due(stepped(running("").ready("b", 1, "")), acks()));
+    assert!(is_due(stepped(running("")), acks()));
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn a_claim_that_gets_a_task_hints_another_of_a_message() {
         nothing()
             .claimed("b", "{now+30000}", "receipt {us}, attempts 1")
             .message("{us+1}", DONE, "3 f")
-            .outbox("first_message {us+1}, last_message {us+1}, outbox_since {now}")
+            .outbox("first_message {us+1}, last_message {us+1}")
             .call("7: [[b {us}] [24]]")
             .counts("counter {us}, sequence 20, acked 1"),
     );
@@ -296,7 +299,7 @@ fn an_enqueue_that_finds_a_node_dead_tells_it() {
                 "attempts 1, max_attempts 1, settled 40, verdict 5, reason the lease ended, node 3 f",
             )
             .message("{us+1}", DEAD, "3 f")
-            .outbox("first_message {us+1}, last_message {us+1}, outbox_since {now}")
+            .outbox("first_message {us+1}, last_message {us+1}")
             .call("7: [13 15 {us} {now+5000}]")
             .counts("counter {us}, sequence 20, enqueued 1, died 1, dead_size 1"),
     );
@@ -309,7 +312,7 @@ fn messages_of_another_queue_come_in_once() {
         state
             .done("{us}", "3 f", "r")
             .message("{us+1}", DEAD, "3 f")
-            .outbox("first_message {us}, last_message {us+1}, outbox_since {now}")
+            .outbox("first_message {us}, last_message {us+1}")
     };
     given(nothing().counts(COUNTS).resting().idle(5, LIVE))
         .call(post(Some("mails"), two()))

@@ -19,7 +19,7 @@ fn an_outbox_tells_messages_and_the_flows_that_they_are_about() {
             .done("61", "1 other\nhome", "theirs")
             .message("62", 3, "1 f")
             .message("63", 4, "5 unknown")
-            .outbox("first_message 60, last_message 63, outbox_since 5, walk_at {then+9000}, live_flows 1")
+            .outbox("first_message 60, last_message 63, last_step 5, walk_at {then+9000}, live_flows 1")
     };
     let state = || full(calm());
     given(state())
@@ -95,7 +95,7 @@ fn an_outbox_tells_no_more_than_fits() {
 fn messages_that_somebody_deleted_are_passed_by() {
     let after = |first: u64| {
         calm().outbox(&format!(
-            "first_message {first}, last_message 63, outbox_since 5, walk_at {{then+9000}}, live_flows 1"
+            "first_message {first}, last_message 63, last_step 5, walk_at {{then+9000}}, live_flows 1"
         ))
     };
     given(after(60).message("62", 2, "1 f"))
@@ -179,7 +179,7 @@ fn a_step_puts_nodes_in() {
     let before = named(nothing())
         .flow("f", "{then-5}", "node_count 2")
         .message("60", 1, "0 f")
-        .outbox("first_message 60, last_message 60, outbox_since 5, walk_at {then+9000}, live_flows 1")
+        .outbox("first_message 60, last_message 60, last_step 5, walk_at {then+9000}, live_flows 1")
         .idle(5, LIVE)
         .counts(COUNTS);
     let puts = FlowStep { puts: vec![0, 1], ..step_of(30) };
@@ -191,9 +191,7 @@ fn a_step_puts_nodes_in() {
                 "version {us}, first {now}, priority 9, max_attempts 3, expires {now+700}, key k, node 0 f",
             )
             .ready("f/b", 21, "version {us+1}, due {now}, first {now}, node 1 f")
-            .outbox(
-                "first_message 61, last_message 60, outbox_since {now}, walk_at {then+9000}, live_flows 1",
-            )
+            .outbox("first_message 61, last_message 60, last_step {now}, walk_at {then+9000}, live_flows 1")
             .counts("counter {us+2}, sequence 21, enqueued 2"),
     );
 }
@@ -210,7 +208,7 @@ fn a_step_of_anything_that_is_not_as_it_was_read_changes_nothing() {
         calm()
             .message("60", 1, "0 f")
             .message("61", 2, "1 f")
-            .outbox("first_message 60, last_message 61, outbox_since 5, walk_at {then+9000}, live_flows 1")
+            .outbox("first_message 60, last_message 61, last_step 5, walk_at {then+9000}, live_flows 1")
     };
     for (first, through) in [(59, 60), (61, 61), (60, 62), (60, 58), (62, 61)] {
         given(state()).call(step(first, through, [step_of(30)])).replies("stale").changes_nothing();
@@ -252,12 +250,10 @@ fn a_step_may_work_no_message_off() {
             .counts("counter {us}, sequence 20")
     };
     given(calm()).call(step(0, 0, [step_of(30)])).replies("done").leaves(after(
-        "first_message 60, last_message 59, outbox_since {now}, walk_at {then+9000}, live_flows 1",
+        "first_message 60, last_message 59, last_step {now}, walk_at {then+9000}, live_flows 1",
     ));
     let full = |since: &str| {
-        format!(
-            "first_message 60, last_message 60, outbox_since {since}, walk_at {{then+9000}}, live_flows 1"
-        )
+        format!("first_message 60, last_message 60, last_step {since}, walk_at {{then+9000}}, live_flows 1")
     };
     for first in [60, 0] {
         given(calm().message("60", 2, "1 f").outbox(&full("5")))
@@ -271,7 +267,7 @@ fn a_step_may_work_no_message_off() {
 fn a_step_keeps_results_and_a_later_one_takes_the_place_of_an_earlier_one() {
     let outbox = |first: u64, since: &str| {
         format!(
-            "first_message {first}, last_message 64, outbox_since {since}, walk_at {{then+9000}}, live_flows 1"
+            "first_message {first}, last_message 64, last_step {since}, walk_at {{then+9000}}, live_flows 1"
         )
     };
     let before = two(nothing())
@@ -318,9 +314,7 @@ fn results_that_a_flow_has_no_room_for_are_dropped() {
     given(before).call(step(60, 63, [])).replies("done").leaves(
         flow(4)
             .node_result(0, "fits")
-            .outbox(
-                "first_message 64, last_message 63, outbox_since {now}, walk_at {then+9000}, live_flows 1",
-            )
+            .outbox("first_message 64, last_message 63, last_step {now}, walk_at {then+9000}, live_flows 1")
             .counts(COUNTS),
     );
 }
@@ -339,7 +333,7 @@ fn a_step_cancels_nodes() {
             .message("{us}", 4, "0 f")
             .message("{us+1}", 1, "0 f")
             .outbox(
-                "first_message {us}, last_message {us+1}, outbox_since {now}, walk_at {then+9000}, live_flows 1",
+                "first_message {us}, last_message {us+1}, last_step {now}, walk_at {then+9000}, live_flows 1",
             )
             .counts("counter {us}, sequence 20"),
     );
@@ -371,7 +365,7 @@ fn what_is_left_of_a_queue_ends_some_time_after_its_last_flow() {
     };
     let two_live = other(before.clone(), "")
         .outbox("first_message 60, last_message 60, walk_at {then+9000}, live_flows 2");
-    let mut both = other(ended("{us}"), "outbox_since {now}, walk_at {then+9000}, live_flows 1");
+    let mut both = other(ended("{us}"), "last_step {now}, walk_at {then+9000}, live_flows 1");
     both.0.values_mut().for_each(|(_, ttl)| *ttl = None);
     given(two_live)
         .call(step(60, 60, [ends()]))
@@ -384,7 +378,7 @@ fn what_is_left_of_a_queue_ends_some_time_after_its_last_flow() {
         .leaves(
             ended("{us}")
                 .message("61", 3, "1 f")
-                .outbox("first_message 61, last_message 61, outbox_since {now}")
+                .outbox("first_message 61, last_message 61, last_step {now}")
                 .counts("counter {us}, sequence 20"),
         );
 }
@@ -399,9 +393,7 @@ fn a_flow_that_is_tried_again_lives_again() {
         .counts(COUNTS);
     given(ended).call(step(60, 60, [step_of(30)])).replies("done").leaves(
         stepped(two(nothing()), "5", "flow_version {us}, node_count 2")
-            .outbox(
-                "first_message 61, last_message 60, outbox_since {now}, walk_at {now+60000}, live_flows 1",
-            )
+            .outbox("first_message 61, last_message 60, last_step {now}, walk_at {now+60000}, live_flows 1")
             .counts("counter {us}, sequence 20"),
     );
 }
@@ -413,7 +405,7 @@ fn flows_that_ended_long_ago_are_dropped_a_few_at_a_time() {
         let state = calm().ended_flow("young", "{then-5}", "");
         (from..15).fold(state, |state, number| state.ended_flow(&format!("old{number:02}"), &long_ago, ""))
     };
-    let since = |state: State| state.outbox(&CALM.replace("walk_at", "outbox_since {now}, walk_at"));
+    let since = |state: State| state.outbox(&CALM.replace("walk_at", "last_step {now}, walk_at"));
     given(many(0)).call(step(0, 0, [])).replies("done").leaves(since(many(10)));
     given(many(10)).call(step(0, 0, [])).replies("done").leaves(since(many(15)));
     // No further one once many nodes have gone.

@@ -154,7 +154,7 @@ fn busy() -> State {
         .source("mails", "70")
         .done("60", "0 f", "r")
         .done("61", "1 g\nhome", "r")
-        .outbox("first_message 60, last_message 61, outbox_since 5, walk_at 5, live_flows 1")
+        .outbox("first_message 60, last_message 61, last_step 5, walk_at 5, live_flows 1")
         .claimed("node", LIVE, "receipt 43, attempts 1, node 0 f")
         .ready("f/b", 3, "node 1 f")
         .counts(COUNTS)

@@ -202,12 +202,12 @@ pub(crate) const STATES: [(&str, i64, TaskState); 5] = [
 pub const WATCH_FIELDS: &[(&str, usize)] = &[("EVENTS_KEPT", 1), ("LAST_EVENT", 2), ("EVENT_WAITERS", 3)];
 
 /// The places of what the record of a queue with an outbox, or with flows that live, has of them: the numbers of the oldest
-/// message and of the last one (one less than that if there are none), since when there are some that nobody has worked off,
+/// message and of the last one (one less than that if there are none), when somebody has worked some off,
 /// when the next flow's tasks are looked for, which one's that is, and how many live.
 pub const OUTBOX_FIELDS: &[(&str, usize)] = &[
     ("FIRST_MESSAGE", 1),
     ("LAST_MESSAGE", 2),
-    ("OUTBOX_SINCE", 3),
+    ("LAST_STEP", 3),
     ("WALK_AT", 4),
     ("WALK_RANK", 5),
     ("LIVE_FLOWS", 6),

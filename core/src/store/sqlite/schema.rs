@@ -21,7 +21,7 @@ const LATER: &[(&str, &str, &str)] = &[
     ("waiter", "owner", TEXT),
     ("queue", "expired expired_size results results_size asked_until events last_event held limited", NUMBER),
     ("queue", "flows flows_ended flows_dropped flows_look walk_at walked", NUMBER),
-    ("queue", "messages last_message messages_since", NUMBER),
+    ("queue", "messages last_message last_step", NUMBER),
     ("task", "backoff", NUMBER),
     ("task", "consumer history", TEXT),
     ("task", "cancelled", NUMBER),

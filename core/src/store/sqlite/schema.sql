@@ -164,7 +164,7 @@ CREATE TABLE IF NOT EXISTS queue (
   walked         INTEGER NOT NULL DEFAULT 0, -- which was
   messages       INTEGER NOT NULL DEFAULT 0, -- how many the outbox has
   last_message   INTEGER NOT NULL DEFAULT 0, -- its number
-  messages_since INTEGER NOT NULL DEFAULT 0 -- when the first came after it was empty, or after the last step
+  last_step      INTEGER NOT NULL DEFAULT 0 -- when somebody has stepped, milliseconds
 );
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 

@@ -62,7 +62,6 @@ impl Work<'_> {
         outbox.last += 1;
         if outbox.count == 0 {
             outbox.last = outbox.last.max(self.step.wall);
-            outbox.since = self.now_ms;
         }
         outbox.count += 1;
         self.has_mail = true;
@@ -90,7 +89,8 @@ impl Work<'_> {
         }
         let outbox = record.outbox;
         let many = i64::try_from(OUTBOX_MANY).unwrap_or(i64::MAX);
-        let has_waited = || now - outbox.since >= millis(OUTBOX_PAUSE);
+        // A clock that was set back delays nothing.
+        let has_waited = || outbox.last_step > now || now - outbox.last_step >= millis(OUTBOX_PAUSE);
         let is_told = outbox.count > 0 && (!has_tasks || outbox.count >= many || has_waited());
         let are_due = is_told || record.flows.is_walk_due(now);
         self.has_mail &= !are_due;

@@ -61,8 +61,8 @@ pub(super) struct Flows {
 pub(super) struct Outbox {
     pub(super) count: i64,
     pub(super) last: i64,
-    /// When the first one came after it was empty, or after the last step, in milliseconds.
-    pub(super) since: i64,
+    /// When somebody has worked some off, in milliseconds.
+    pub(super) last_step: i64,
 }
 
 /// A queue's row as a verb finds it and leaves it.
@@ -111,7 +111,7 @@ impl Record {
                    scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged,
                    expired, expired_size, results, results_size, asked_until, events, last_event,
                    held, limited, flows, flows_ended, flows_dropped, flows_look, walk_at, walked, messages,
-                   last_message, messages_since
+                   last_message, last_step
                  FROM queue WHERE key = ?1",
             )?
             .query_row([key], Self::read)
@@ -154,7 +154,7 @@ impl Record {
                 walk_at: row.get(34)?,
                 walked: row.get(35)?,
             },
-            outbox: Outbox { count: row.get(36)?, last: row.get(37)?, since: row.get(38)? },
+            outbox: Outbox { count: row.get(36)?, last: row.get(37)?, last_step: row.get(38)? },
             purged: row.get(20)?,
         })
     }
@@ -185,7 +185,7 @@ impl Record {
                died = ?19, purged = ?20, expired = ?21, expired_size = ?22, results = ?23, results_size = ?24,
                asked_until = ?25, events = ?26, last_event = ?27, held = ?28, limited = ?29,
                flows = ?30, flows_ended = ?31, flows_dropped = ?32, flows_look = ?33, walk_at = ?34, walked = ?35,
-               messages = ?36, last_message = ?37, messages_since = ?38
+               messages = ?36, last_message = ?37, last_step = ?38
              WHERE id = ?1",
             &[
                 &self.id,
@@ -225,7 +225,7 @@ impl Record {
                 &self.flows.walked,
                 &self.outbox.count,
                 &self.outbox.last,
-                &self.outbox.since,
+                &self.outbox.last_step,
             ],
         )?;
         Ok(())

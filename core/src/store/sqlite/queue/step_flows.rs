@@ -24,7 +24,7 @@ pub(super) fn step_flows(work: &mut Work<'_>, request: &StepFlows) -> rusqlite::
         keep_results(work, through)?;
         work.drop_messages(through)?;
     }
-    work.record.outbox.since = work.now_ms;
+    work.record.outbox.last_step = work.now_ms;
     for step in request.flows.iter() {
         step_one(work, step)?;
     }

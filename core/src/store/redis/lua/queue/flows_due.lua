@@ -8,10 +8,10 @@ local function is_walk_due()
   return outbox[@LIVE_FLOWS] > 0 and (at <= now or at > now + @WALK_AGAIN)
 end
 
--- Whoever gets tasks is told of messages only when there are many, or when they are not new: the steps of short tasks come
--- many at once.
+-- Whoever gets tasks is told of messages only when there are many, or some time after the last step: the ends of short tasks
+-- are worked off many at once, and one is not kept until a long task has ended.
 local function are_flows_due(is_given)
-  local count, since = outbox[@LAST_MESSAGE] - outbox[@FIRST_MESSAGE] + 1, outbox[@OUTBOX_SINCE]
+  local count, since = outbox[@LAST_MESSAGE] - outbox[@FIRST_MESSAGE] + 1, outbox[@LAST_STEP]
   local is_told = not is_given or count >= @OUTBOX_MANY or since > now or now - since >= @OUTBOX_PAUSE
   return not paused and ((count > 0 and is_told) or is_walk_due())
 end

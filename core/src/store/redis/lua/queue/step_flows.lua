@@ -75,7 +75,7 @@ end
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
 redis.call('PERSIST', KEYS[@STATE])
 if outbox then
-  outbox[@OUTBOX_SINCE] = now
+  outbox[@LAST_STEP] = now
 end
 if first > 0 and through >= first then
   take_messages(first, through)

@@ -9,7 +9,7 @@ local function write_messages()
   if outbox[@FIRST_MESSAGE] > last then
     -- The first one.
     last = math.max(last, now_us - 1)
-    outbox[@FIRST_MESSAGE], outbox[@OUTBOX_SINCE] = last + 1, now
+    outbox[@FIRST_MESSAGE] = last + 1
   end
   outbox[@LAST_MESSAGE] = last + message_count
   local heads, results_told = {}, {}

@@ -31,13 +31,17 @@ fn a_claim_that_finds_nothing_tells_of_the_outbox() {
 }
 
 #[test]
-fn a_claim_that_finds_tasks_tells_of_the_outbox_after_a_while_or_when_it_is_long() {
+fn a_claim_that_finds_tasks_tells_of_the_outbox_a_while_after_a_step_or_when_it_is_long() {
     let queue = queue();
     queue.enqueue(node_task("a"));
-    let receipt = queue.take("a");
+    queue.enqueue(node_task("b"));
+    let receipts = [queue.take("a"), queue.take("b")];
     let many: Vec<_> = (0..200).map(|number| number.to_string()).collect();
     queue.add(&many.iter().map(String::as_str).collect::<Vec<_>>());
-    queue.settle("a", receipt, Verdict::Ack);
+    queue.settle("a", receipts[0], Verdict::Ack);
+    assert!(tells(&queue), "nobody has stepped of late");
+    queue.drain();
+    queue.settle("b", receipts[1], Verdict::Ack);
     assert!(!tells(&queue));
     queue.pass(OUTBOX_PAUSE - Duration::from_millis(1));
     assert!(!tells(&queue));
