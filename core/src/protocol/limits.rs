@@ -147,6 +147,10 @@ pub const OWNED_MAX: usize = 1_000;
 pub const NODES_BATCH: usize = 1_000;
 /// Nodes of a flow at most.
 pub const NODES_MAX: usize = 10_000;
+/// How many others the nodes of a flow name at most, in all, as what they come after.
+pub const EDGES_MAX: usize = 100_000;
+/// Nodes of a flow that wait for all others at most.
+pub const AFTER_ALL_MAX: usize = 100;
 /// Bytes of the bodies of a flow's nodes at most.
 pub const FLOW_BYTES: usize = 64 << 20;
 /// Bytes of the results of a flow's nodes that are kept at most.

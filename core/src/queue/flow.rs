@@ -60,7 +60,7 @@ impl Flow {
         flow
     }
 
-    /// Adds a node: 10,000 at most, with 64 MiB of payloads in all.
+    /// Adds a node: 10,000 at most, with 64 MiB of payloads in all; they name 100,000 others at most, and 100 wait for all.
     pub fn node(mut self, node: impl Into<Node>) -> Self {
         self.nodes.push(node.into());
         self

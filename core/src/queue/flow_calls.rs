@@ -71,6 +71,12 @@ impl QueueCalls {
         Error::new(ErrorKind::QueueFull, message).during("enqueue_flow", &self.name)
     }
 
+    pub(crate) fn flow_is_coming(&self, id: &str) -> Error {
+        let message =
+            format!("another call is putting flow {id:?} in; if that one has died, try again after a minute");
+        Error::new(ErrorKind::StoreUnavailable, message).during("enqueue_flow", &self.name)
+    }
+
     pub(crate) fn flow_in_pieces(&self, id: &str) -> Error {
         let message =
             format!("the first parts of flow {id:?} are gone before the last one came; enqueue it again");

@@ -7,7 +7,8 @@ use crate::base::error::Error;
 use crate::base::name::TaskId;
 use crate::engine::flow::{Edge, Graph, NodeGraph, NodeName, Plan, write_names};
 use crate::protocol::{
-    FLOW_BYTES, FlowPlan, MAX_REQUEST_BYTES, NODES_BATCH, NODES_MAX, NewNode, PutFlow, Version,
+    AFTER_ALL_MAX, EDGES_MAX, FLOW_BYTES, FlowPlan, MAX_REQUEST_BYTES, NODES_BATCH, NODES_MAX, NewNode,
+    PutFlow, Version,
 };
 use crate::queue::flow::Node;
 
@@ -49,12 +50,31 @@ impl Nodes {
             places.insert(node.name().to_owned(), place);
             new.push(stored);
         }
+        self.check_edges()?;
         let bytes: usize = new.iter().map(|node| node.body.len()).sum();
         if bytes > FLOW_BYTES {
             return Err(Error::invalid(format!("the payloads have {bytes} bytes, more than {FLOW_BYTES}")));
         }
         self.plan.grow(self.names.len());
         Ok(new)
+    }
+
+    /// Each step looks at all of them.
+    fn check_edges(&self) -> Result<(), Error> {
+        let edges: usize = self.graph.nodes.iter().map(|node| node.after.len()).sum();
+        if edges > EDGES_MAX {
+            let message = format!(
+                "nodes of a flow may name {EDGES_MAX} others in all, not {edges}: let them come after one that comes after those"
+            );
+            return Err(Error::invalid(message));
+        }
+        let after_all = self.graph.nodes.iter().filter(|node| node.after_all.is_some()).count();
+        if after_all > AFTER_ALL_MAX {
+            let message =
+                format!("at most {AFTER_ALL_MAX} nodes of a flow wait for all others, not {after_all}");
+            return Err(Error::invalid(message));
+        }
+        Ok(())
     }
 
     /// Whether this one is there already, with the same queue and after the same nodes: whoever adds it may be running again.
@@ -246,6 +266,13 @@ mod tests {
         assert!(refused(&[node(&"x".repeat(511), &[])]).contains("more than 512 bytes"));
         let many: Vec<Node> = (0..=NODES_MAX).map(|number| node(&number.to_string(), &[])).collect();
         assert!(refused(&many).contains("at most 10000 nodes, not 10001"));
+        let hundreds: Vec<String> = (0..400).map(|number| number.to_string()).collect();
+        let ones: Vec<&str> = hundreds.iter().map(String::as_str).collect();
+        let mut dense: Vec<Node> = ones.iter().map(|name| node(name, &[])).collect();
+        dense.extend((0..251).map(|number| node(&format!("after-{number}"), &ones)));
+        assert!(refused(&dense).contains("name 100000 others in all, not 100400"));
+        let last = |number: usize| Node { after_all: Some(Edge::End), ..node(&number.to_string(), &[]) };
+        assert!(refused(&(0..101).map(last).collect::<Vec<_>>()).contains("at most 100 nodes"));
         let keep = Node::new(Task::new("a").on_duplicate(crate::OnDuplicate::Replace));
         assert!(refused(&[keep]).contains("on_duplicate is not for nodes"));
     }

@@ -83,7 +83,7 @@ fn a_draft_that_somebody_gave_up_makes_place_after_a_while() {
             .counts(COUNTS)
             .resting()
     };
-    given(draft("{then-50000}")).call(put_part(8, 0, false, [node("a")])).replies("exists").changes_nothing();
+    given(draft("{then-50000}")).call(put_part(8, 0, false, [node("a")])).replies("stale").changes_nothing();
     given(draft("{then-60001}")).call(put_part(8, 0, false, [node("a")])).replies("put").leaves(
         nothing()
             .draft("f", "{now}", "flow_version {us}, flow_token 8, node_count 1")

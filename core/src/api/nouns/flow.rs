@@ -23,7 +23,8 @@ impl Queue {
                 PutFlowReply::Put => {}
                 PutFlowReply::Full => return Err(self.calls.flow_full(&flow.id)),
                 PutFlowReply::Absent => return Err(self.calls.flow_in_pieces(&flow.id)),
-                PutFlowReply::Exists | PutFlowReply::Stale => return Ok(false),
+                PutFlowReply::Stale => return Err(self.calls.flow_is_coming(&flow.id)),
+                PutFlowReply::Exists => return Ok(false),
             }
         }
         self.step_flows().await;

@@ -1,7 +1,9 @@
-//! Working an outbox off: read, plan, see to what other queues have to do, step; until nothing is left or it is enough for once.
+//! Working an outbox off: read, plan, pass news on, step, see to the nodes of other queues; until nothing is left or it is enough
+//! for once.
 //!
-//! A step is done whole or not at all. What concerns other queues comes before it, and may come twice if somebody else steps
-//! at the same time or nobody gets to the step: so it is such that twice is as once.
+//! A step is done whole or not at all. News for other queues is passed on before it, since with it the news is gone; twice is as
+//! once. Nodes of other queues are put there after it, by whoever has stepped: what is not noted is not done. If that one dies
+//! in between, whoever looks for the flow's tasks puts them there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +11,11 @@ use std::time::Duration;
 
 use crate::base::name::{QueueName, TaskId};
 use crate::engine::flow::graph::{Graph, NodeName, read_names};
-use crate::engine::flow::plan::Plan;
+use crate::engine::flow::plan::{NodeState, Plan};
 use crate::protocol::{
-    CallId, Cancel, Enqueue, FlowNow, FlowRecord, FlowStep, LostNodes, Message, NODES_BATCH, NewNode,
-    NewTask, NodeEvent, NodeOf, OnDuplicate, OutboxReply, PostMessages, QueueReply, QueueVerb, ReadNodes,
-    ReadNodesReply, ReadOutbox, StepFlows,
+    CallId, Cancel, Enqueue, EnqueueOutcome, FlowNow, FlowRecord, FlowStep, LostNodes, Message, NODES_BATCH,
+    NewNode, NewTask, NodeEvent, NodeOf, OnDuplicate, OutboxReply, Outcome, PostMessages, QueueReply,
+    QueueVerb, ReadNodes, ReadNodesReply, ReadOutbox, StepFlows,
 };
 
 /// So many steps at most: whoever steps has also something else to do.
@@ -32,8 +34,10 @@ pub struct Rounds {
     /// Whose outbox it is.
     queue: QueueName,
     left: u32,
-    /// What comes before the step, the last one first.
+    /// What comes before the step, or after it, the last one first.
     todo: Vec<Todo>,
+    /// What comes after the step, if it is done.
+    after: Vec<Todo>,
     step: Option<StepFlows>,
     /// Whether the outbox has more, or will have.
     has_more: bool,
@@ -50,13 +54,18 @@ pub struct Rounds {
 enum Todo {
     /// Messages for the queue that a flow is in.
     Post(QueueName, PostMessages),
-    /// Nodes of other queues: to put them there, or to cancel them there.
+    /// Nodes of other queues.
     Read {
         nodes: ReadNodes,
-        cancels: bool,
+        purpose: Purpose,
         retries: u32,
     },
-    Put(QueueName, Vec<NewTask>),
+    Put {
+        queue: QueueName,
+        tasks: Vec<NewTask>,
+        /// How often the flow was tried again, if these may have been there before.
+        again: Option<u32>,
+    },
     Cancel(QueueName, TaskId),
     /// The flow whose tasks are looked for.
     Look(TaskId),
@@ -64,7 +73,17 @@ enum Todo {
         queue: QueueName,
         nodes: LostNodes,
         retries: u32,
+        /// They may not have been put there yet.
+        puts: bool,
     },
+}
+
+/// What nodes of other queues are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Put,
+    PutAgain,
+    Cancel,
 }
 
 impl Rounds {
@@ -83,6 +102,7 @@ impl Rounds {
             queue,
             left,
             todo: Vec::new(),
+            after: Vec::new(),
             step: None,
             has_more: false,
             walk: None,
@@ -102,7 +122,7 @@ impl Rounds {
         Some(match (self.todo.last(), &self.step) {
             (Some(Todo::Post(home, post)), _) => (home.clone(), QueueVerb::PostMessages(post.clone())),
             (Some(Todo::Read { nodes, .. }), _) => (queue, QueueVerb::ReadNodes(nodes.clone())),
-            (Some(Todo::Put(other, tasks)), _) => {
+            (Some(Todo::Put { queue: other, tasks, .. }), _) => {
                 slot.number += 1;
                 let tasks = tasks.as_slice().into();
                 let enqueue = Enqueue { call: *slot, timeout: Duration::ZERO, tasks };
@@ -130,18 +150,20 @@ impl Rounds {
                     self.later.push(home);
                 }
             }
-            (Some(Todo::Read { nodes, cancels, retries }), QueueReply::ReadNodes(reply)) => {
-                self.read_nodes(nodes, cancels, retries, reply);
+            (Some(Todo::Read { nodes, purpose, retries }), QueueReply::ReadNodes(reply)) => {
+                self.read_nodes(nodes, purpose, retries, reply);
             }
-            (Some(Todo::Put(..)), QueueReply::Enqueue(_))
-            | (Some(Todo::Cancel(..)), QueueReply::Cancel(_)) => {}
+            (Some(Todo::Put { queue, tasks, again }), QueueReply::Enqueue(outcomes)) => {
+                self.put(queue, &tasks, again, &outcomes);
+            }
+            (Some(Todo::Cancel(..)), QueueReply::Cancel(_)) => {}
             (Some(Todo::Look(_)), QueueReply::GetFlow(flow)) => {
                 if let Some(flow) = flow {
                     self.look_for(&flow);
                 }
             }
-            (Some(Todo::Find { nodes, retries, .. }), QueueReply::LostNodes(lost)) => {
-                self.found(&nodes, retries, &lost);
+            (Some(Todo::Find { nodes, retries, puts, .. }), QueueReply::LostNodes(lost)) => {
+                self.found(&nodes, retries, puts, &lost);
             }
             _ => self.is_over = true,
         }
@@ -151,7 +173,7 @@ impl Rounds {
     /// The store will never do it, whoever asks: in the place of another queue is what is none. That is over, and the rest goes on.
     pub fn refused(&mut self) {
         match self.todo.pop() {
-            Some(Todo::Put(_, tasks)) => self.put_nowhere(&tasks),
+            Some(Todo::Put { tasks, .. }) => self.put_nowhere(&tasks),
             Some(Todo::Post(..) | Todo::Cancel(..) | Todo::Find { .. }) => {}
             _ => self.is_over = true,
         }
@@ -176,7 +198,7 @@ impl Rounds {
 
     /// Whether the answer to an enqueue is awaited.
     pub(crate) fn enqueues(&self) -> bool {
-        matches!(self.todo.last(), Some(Todo::Put(..)))
+        matches!(self.todo.last(), Some(Todo::Put { .. }))
     }
 
     /// After the outbox a flow that is to be looked after, then the next outbox.
@@ -231,15 +253,15 @@ impl Rounds {
         let effects = plan.settle(&graph, budget);
         self.has_more |= effects.has_more || !effects.cancels.is_empty();
         let is_elsewhere = |node: &u32| graph.nodes.get(*node as usize).is_some_and(|node| node.elsewhere);
-        let mut own = |nodes: Vec<u32>, cancels| {
+        let mut own = |nodes: Vec<u32>, purpose| {
             let (elsewhere, own): (Vec<u32>, Vec<u32>) = nodes.into_iter().partition(is_elsewhere);
             if !elsewhere.is_empty() {
                 let nodes = ReadNodes { flow: id.clone(), nodes: elsewhere.into(), results: false };
-                self.todo.push(Todo::Read { nodes, cancels, retries: plan.retries() });
+                self.after.push(Todo::Read { nodes, purpose, retries: plan.retries() });
             }
             own
         };
-        let (puts, cancels) = (own(effects.puts, false), own(effects.cancels, true));
+        let (puts, cancels) = (own(effects.puts, Purpose::Put), own(effects.cancels, Purpose::Cancel));
         FlowStep {
             version,
             states: plan.write().into(),
@@ -253,7 +275,7 @@ impl Rounds {
     }
 
     /// Puts nodes into other queues, or cancels them there.
-    fn read_nodes(&mut self, asked: ReadNodes, cancels: bool, retries: u32, reply: ReadNodesReply) {
+    fn read_nodes(&mut self, asked: ReadNodes, purpose: Purpose, retries: u32, reply: ReadNodesReply) {
         let ReadNodesReply::Nodes(nodes) = reply else { return self.give_up() };
         if nodes.is_empty() {
             return self.give_up();
@@ -261,13 +283,13 @@ impl Rounds {
         let (now, rest) = asked.nodes.split_at(nodes.len().min(asked.nodes.len()));
         if !rest.is_empty() {
             let nodes = ReadNodes { nodes: rest.into(), ..asked.clone() };
-            self.todo.push(Todo::Read { nodes, cancels, retries });
+            self.todo.push(Todo::Read { nodes, purpose, retries });
         }
         let mut puts: BTreeMap<Arc<str>, Vec<NewTask>> = BTreeMap::new();
         for (number, node) in now.iter().zip(nodes) {
             let Some(node) = node else { continue };
             let Some(queue) = node.queue.clone() else { continue };
-            if cancels {
+            if purpose == Purpose::Cancel {
                 let id = NewNode::task_id(&asked.flow, &node.name);
                 self.todo.push(Todo::Cancel(self.queue.sibling(&queue), id));
             } else {
@@ -276,18 +298,39 @@ impl Rounds {
                 puts.entry(queue).or_default().push(task(node, of, retries));
             }
         }
+        let again = (purpose == Purpose::PutAgain).then_some(retries);
         for (queue, tasks) in puts {
-            self.todo.push(Todo::Put(self.queue.sibling(&queue), tasks));
+            self.todo.push(Todo::Put { queue: self.queue.sibling(&queue), tasks, again });
+        }
+    }
+
+    /// Those that had been put there before are looked for once more: it may have been a moment ago.
+    fn put(&mut self, queue: QueueName, tasks: &[NewTask], again: Option<u32>, outcomes: &[EnqueueOutcome]) {
+        let Some(retries) = again else { return };
+        let had_been_put = |outcome: &EnqueueOutcome| {
+            matches!(outcome, EnqueueOutcome::Accepted { outcome: Outcome::Throttled, .. })
+        };
+        let nodes: Vec<(TaskId, NodeOf)> = tasks
+            .iter()
+            .zip(outcomes)
+            .filter(|(_, outcome)| had_been_put(outcome))
+            .filter_map(|(task, _)| Some((task.id.clone(), task.node.clone()?)))
+            .collect();
+        if !nodes.is_empty() {
+            let nodes = LostNodes { nodes: nodes.into() };
+            self.todo.push(Todo::Find { queue, nodes, retries, puts: false });
         }
     }
 
     fn stepped(&mut self, done: bool) {
         let step = self.step.take();
+        let mut after = std::mem::take(&mut self.after);
         if !done {
             // Somebody else has come first, and goes on.
             self.has_more = false;
             return;
         }
+        self.todo.append(&mut after);
         self.has_moved |= step.is_some_and(|step| !step.flows.is_empty());
         self.left = self.left.saturating_sub(1);
         self.has_more &= self.left > 0;
@@ -302,23 +345,33 @@ impl Rounds {
             .collect();
         // If there are more than one request asks for, others are asked for each time: a version is drawn from a clock.
         let begin = (flow.version.get() as usize).checked_rem(in_queues.len()).unwrap_or_default();
-        let mut asked: BTreeMap<Option<&str>, Vec<(TaskId, NodeOf)>> = BTreeMap::new();
+        let mut asked: BTreeMap<(Option<&str>, bool), Vec<(TaskId, NodeOf)>> = BTreeMap::new();
         for node in in_queues.iter().cycle().skip(begin).take(in_queues.len().min(NODES_BATCH)) {
             let NodeName(name, queue) = &names[*node];
             let home = queue.as_ref().map(|_| self.queue.as_str().into());
             let of = NodeOf { flow: flow.id.clone(), node: *node as u32, home };
-            asked.entry(queue.as_deref()).or_default().push((NewNode::task_id(&flow.id, name), of));
+            let puts = queue.is_some() && plan.nodes()[*node] == NodeState::Put;
+            asked.entry((queue.as_deref(), puts)).or_default().push((NewNode::task_id(&flow.id, name), of));
         }
-        for (queue, nodes) in asked {
+        for ((queue, puts), nodes) in asked {
             let queue = queue.map_or_else(|| self.queue.clone(), |queue| self.queue.sibling(queue));
             let nodes = LostNodes { nodes: nodes.into() };
-            self.todo.push(Todo::Find { queue, nodes, retries: plan.retries() });
+            self.todo.push(Todo::Find { queue, nodes, retries: plan.retries(), puts });
         }
     }
 
-    fn found(&mut self, nodes: &LostNodes, retries: u32, lost: &[u32]) {
-        let lost = lost.iter().filter_map(|place| nodes.nodes.get(*place as usize));
-        self.tell(NodeEvent::Lost, retries, lost.map(|(_, of)| of));
+    /// What is not there may not have been put there: whoever was to do that has died.
+    fn found(&mut self, nodes: &LostNodes, retries: u32, puts: bool, lost: &[u32]) {
+        let lost: Vec<&NodeOf> =
+            lost.iter().filter_map(|place| Some(&nodes.nodes.get(*place as usize)?.1)).collect();
+        match lost.first() {
+            Some(first) if puts => {
+                let nodes = lost.iter().map(|of| of.node).collect();
+                let nodes = ReadNodes { flow: first.flow.clone(), nodes, results: false };
+                self.todo.push(Todo::Read { nodes, purpose: Purpose::PutAgain, retries });
+            }
+            _ => self.tell(NodeEvent::Lost, retries, lost.into_iter()),
+        }
     }
 
     /// These are in no queue, and never will be.

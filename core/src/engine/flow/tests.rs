@@ -90,9 +90,11 @@ impl World {
         Self { rng, store, flow, outcomes, slot, steppers: Vec::new() }
     }
 
-    /// One thing happens: a request of somebody who steps, the death of one, or the end of a task.
+    /// One thing happens: a request of somebody who steps, the death of one, or the end of a task; now and then the flow's tasks
+    /// are to be looked for.
     fn act(&mut self) {
         let tasks = self.store.tasks();
+        self.store.walk |= self.rng.u32(0..32) == 0;
         match self.rng.u32(0..8) {
             0 if self.steppers.len() < 3 => {
                 let name = if self.rng.bool() { "a" } else { "b" };
@@ -130,8 +132,10 @@ impl World {
     }
 
     fn run(&mut self, most: usize) -> bool {
+        let flow = self.flow.clone();
         for _ in 0..most {
-            if self.store.is_quiet() && self.store.tasks().is_empty() && self.steppers.is_empty() {
+            let is_calm = self.store.is_quiet() && self.store.tasks().is_empty() && self.steppers.is_empty();
+            if is_calm && self.store.has_ended(&flow) {
                 return true;
             }
             self.act();

@@ -101,7 +101,7 @@ pub enum PutFlowReply {
     Exists,
     /// The queue is at its limit: nothing was changed.
     Full,
-    /// The flow to add to has changed since: nothing was changed.
+    /// The flow to add to has changed since; or parts of another one of this id are coming: nothing was changed.
     Stale,
     /// The flow to add to is not there, or has ended; or earlier parts are not there: nothing was changed.
     Absent,

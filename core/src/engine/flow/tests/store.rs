@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::base::name::{Prefixes, QueueName, TaskId};
 use crate::engine::flow::graph::{Graph, NodeName, write_names};
-use crate::engine::flow::plan::Plan;
+use crate::engine::flow::plan::{NodeState, Plan};
 use crate::protocol::{
     Cancelled, Due, EnqueueOutcome, FlowNow, FlowPlan, FlowRecord, Message, NewNode, NewTask, NodeEvent,
     NodeOf, OnDuplicate, OutboxReply, Outcome, QueueReply, QueueVerb, ReadNodesReply, Version,
@@ -224,14 +224,20 @@ impl Store {
     }
 
     fn enqueue(&mut self, name: &str, task: &NewTask) -> EnqueueOutcome {
+        let of = task.node.clone().unwrap();
+        let state = self.plan(&of.flow).nodes()[of.node as usize];
+        assert_ne!(state, NodeState::Waiting, "a node is put that nobody has noted");
         let is_free = match task.on_duplicate {
             OnDuplicate::Throttle { .. } => self.queue(name).windows.insert(task.id.clone()),
             _ => true,
         };
-        if is_free {
-            self.put(name, task.id.clone(), task.node.clone().unwrap());
-        }
-        EnqueueOutcome::Accepted { outcome: Outcome::Added, version: Version::NONE, due: 0 }
+        let is_new = is_free && self.put(name, task.id.clone(), of);
+        let outcome = match (is_free, is_new) {
+            (false, _) => Outcome::Throttled,
+            (true, false) => Outcome::Kept,
+            (true, true) => Outcome::Added,
+        };
+        EnqueueOutcome::Accepted { outcome, version: Version::NONE, due: 0 }
     }
 
     fn put(&mut self, name: &str, task: TaskId, of: NodeOf) -> bool {

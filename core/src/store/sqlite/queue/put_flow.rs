@@ -29,12 +29,13 @@ fn begin(work: &mut Work<'_>, request: &PutFlow, found: Option<Flow>) -> rusqlit
         None => draft(work, &request.id, token)?,
         Some(flow) => {
             let is_draft = flow.state == FlowState::Draft;
-            let is_busy = !is_draft || work.now_ms - flow.created < millis(BUSY);
+            let is_busy = work.now_ms - flow.created < millis(BUSY);
             match flow.token == token {
                 true if !is_draft => return Ok(PutFlowReply::Put),
                 true if i64::from(request.first) > flow.nodes => return Ok(PutFlowReply::Absent),
                 true => flow,
-                false if is_busy => return Ok(PutFlowReply::Exists),
+                false if !is_draft => return Ok(PutFlowReply::Exists),
+                false if is_busy => return Ok(PutFlowReply::Stale),
                 false if request.first > 0 => return Ok(PutFlowReply::Absent),
                 false => {
                     work.drop_flow(flow.serial, flow.state)?;

@@ -27,7 +27,7 @@ elseif begun(id) then
 elseif flow and not is_same then
   -- Another part of it may be on its way.
   if now - flow[@FLOW_CREATED] < @CALL_TTL then
-    return { @FLOW_EXISTS }
+    return { @STALE }
   end
   flow, left = false, flow
 end

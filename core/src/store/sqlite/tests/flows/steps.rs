@@ -46,7 +46,7 @@ fn parts_that_do_not_come_give_way_to_another_flow() {
     let queue = queue();
     queue.put_flow(part("f", 0, &["a", "b"], false));
     queue.pass(60 * SECOND - Duration::from_millis(1));
-    assert_eq!(queue.put_flow(with_token(2)), PutFlowReply::Exists);
+    assert_eq!(queue.put_flow(with_token(2)), PutFlowReply::Stale);
     queue.pass(Duration::from_millis(1));
     assert_eq!(queue.put_flow(with_token(2)), PutFlowReply::Put);
     assert_eq!(queue.read_nodes("f", vec![0, 1]), [Some(node("x")), None]);
