@@ -51,7 +51,7 @@ on_both_stores! {
         assert!(place.finish(&["flows", "retry", "q", "none"]).failed(9).contains("there is none"));
     }
 
-    /// Each node comes into its queue once, whoever is killed and when.
+    // Each node comes into its queue once, whoever is killed and when.
     fn flows_end_although_their_workers_are_killed(place) {
         let client = Client::open(place.url()).unwrap();
         let queue = client.queue("q");
