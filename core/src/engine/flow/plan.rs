@@ -103,7 +103,12 @@ pub(crate) struct Plan {
     /// How often it was tried again.
     retries: u32,
     nodes: Vec<NodeState>,
+    /// Of a node of another queue that is let go: whether it is not known yet to have come there.
+    on_the_way: Vec<bool>,
 }
+
+/// A node's byte has this beside its state if it is on the way.
+const ON_THE_WAY: u8 = 0x80;
 
 /// What is to be done for a flow's new states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +131,12 @@ enum May {
 impl Plan {
     /// Of a flow in which nothing has happened yet.
     pub(crate) fn new(count: usize) -> Self {
-        Self { cancelled: false, retries: 0, nodes: vec![NodeState::Waiting; count] }
+        Self {
+            cancelled: false,
+            retries: 0,
+            nodes: vec![NodeState::Waiting; count],
+            on_the_way: vec![false; count],
+        }
     }
 
     /// As bytes: whether it was cancelled, how often it was tried again, and a byte for each node.
@@ -134,7 +144,10 @@ impl Plan {
         let mut bytes = vec![u8::from(self.cancelled)];
         bytes.extend(self.retries.to_le_bytes());
         let number = |state: &NodeState| NodeState::ALL.iter().position(|known| known == state);
-        bytes.extend(self.nodes.iter().map(|state| number(state).unwrap_or_default() as u8));
+        let byte = |(state, on_the_way): (&NodeState, &bool)| {
+            number(state).unwrap_or_default() as u8 | if *on_the_way { ON_THE_WAY } else { 0 }
+        };
+        bytes.extend(self.nodes.iter().zip(&self.on_the_way).map(byte));
         bytes
     }
 
@@ -142,11 +155,13 @@ impl Plan {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (cancelled, rest) = bytes.split_first()?;
         let (retries, nodes) = rest.split_first_chunk()?;
-        let nodes = nodes.iter().map(|number| NodeState::ALL.get(usize::from(*number)).copied());
+        let on_the_way = nodes.iter().map(|byte| byte & ON_THE_WAY != 0).collect();
+        let nodes = nodes.iter().map(|byte| NodeState::ALL.get(usize::from(byte & !ON_THE_WAY)).copied());
         Some(Self {
             cancelled: *cancelled != 0,
             retries: u32::from_le_bytes(*retries),
             nodes: nodes.collect::<Option<_>>()?,
+            on_the_way,
         })
     }
 
@@ -161,6 +176,12 @@ impl Plan {
     /// There are more nodes now.
     pub(crate) fn grow(&mut self, count: usize) {
         self.nodes.resize(count, NodeState::Waiting);
+        self.on_the_way.resize(count, false);
+    }
+
+    /// Whether it was let go into another queue, and is not known to have come there.
+    pub(crate) fn is_on_the_way(&self, node: usize) -> bool {
+        self.nodes.get(node) == Some(&NodeState::Put) && self.on_the_way[node]
     }
 
     /// Something has happened. A message about what is known, or was before the flow was tried again, changes nothing.
@@ -172,6 +193,7 @@ impl Plan {
                 return;
             }
             NodeEvent::Retry => return self.retry(),
+            NodeEvent::Placed => return self.placed(node, retries),
             _ => {}
         }
         let now_retries = self.retries;
@@ -188,6 +210,19 @@ impl Plan {
             _ => return,
         };
         *state = new;
+        self.on_the_way[node as usize] = false;
+    }
+
+    /// It has come into its queue. If the flow was cancelled meanwhile, it is to be cancelled once more: the first time nothing may
+    /// have been there.
+    fn placed(&mut self, node: u32, retries: u32) {
+        let is_on_the_way = self.on_the_way.get_mut(node as usize).filter(|is| **is);
+        let Some(is_on_the_way) = is_on_the_way.filter(|_| retries == self.retries) else { return };
+        *is_on_the_way = false;
+        let state = &mut self.nodes[node as usize];
+        if *state == NodeState::Ending {
+            *state = NodeState::Put;
+        }
     }
 
     fn retry(&mut self) {
@@ -247,6 +282,7 @@ impl Plan {
         }
         *budget -= 1;
         self.nodes[number] = new;
+        self.on_the_way[number] |= new == NodeState::Put && node.elsewhere;
         into.push(number as u32);
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::base::name::{QueueName, TaskId};
 use crate::engine::flow::graph::{Graph, NodeName, read_names};
-use crate::engine::flow::plan::{NodeState, Plan};
+use crate::engine::flow::plan::Plan;
 use crate::protocol::{
     CallId, Cancel, Enqueue, EnqueueOutcome, FlowNow, FlowRecord, FlowStep, LostNodes, Message, NODES_BATCH,
     NewNode, NewTask, NodeEvent, NodeOf, OnDuplicate, OutboxReply, Outcome, PostMessages, QueueReply,
@@ -63,8 +63,9 @@ enum Todo {
     Put {
         queue: QueueName,
         tasks: Vec<NewTask>,
-        /// How often the flow was tried again, if these may have been there before.
-        again: Option<u32>,
+        retries: u32,
+        /// They may have been there before.
+        again: bool,
     },
     Cancel(QueueName, TaskId),
     /// The flow whose tasks are looked for.
@@ -153,8 +154,8 @@ impl Rounds {
             (Some(Todo::Read { nodes, purpose, retries }), QueueReply::ReadNodes(reply)) => {
                 self.read_nodes(nodes, purpose, retries, reply);
             }
-            (Some(Todo::Put { queue, tasks, again }), QueueReply::Enqueue(outcomes)) => {
-                self.put(queue, &tasks, again, &outcomes);
+            (Some(Todo::Put { queue, tasks, retries, again }), QueueReply::Enqueue(outcomes)) => {
+                self.put(queue, &tasks, retries, again, &outcomes);
             }
             (Some(Todo::Cancel(..)), QueueReply::Cancel(_)) => {}
             (Some(Todo::Look(_)), QueueReply::GetFlow(flow)) => {
@@ -298,24 +299,29 @@ impl Rounds {
                 puts.entry(queue).or_default().push(task(node, of, retries));
             }
         }
-        let again = (purpose == Purpose::PutAgain).then_some(retries);
+        let again = purpose == Purpose::PutAgain;
         for (queue, tasks) in puts {
-            self.todo.push(Todo::Put { queue: self.queue.sibling(&queue), tasks, again });
+            self.todo.push(Todo::Put { queue: self.queue.sibling(&queue), tasks, retries, again });
         }
     }
 
-    /// Those that had been put there before are looked for once more: it may have been a moment ago.
-    fn put(&mut self, queue: QueueName, tasks: &[NewTask], again: Option<u32>, outcomes: &[EnqueueOutcome]) {
-        let Some(retries) = again else { return };
+    /// They have come there. Those that had been put there before are looked for once more: it may have been a moment ago.
+    fn put(
+        &mut self,
+        queue: QueueName,
+        tasks: &[NewTask],
+        retries: u32,
+        again: bool,
+        outcomes: &[EnqueueOutcome],
+    ) {
         let had_been_put = |outcome: &EnqueueOutcome| {
             matches!(outcome, EnqueueOutcome::Accepted { outcome: Outcome::Throttled, .. })
         };
-        let nodes: Vec<(TaskId, NodeOf)> = tasks
-            .iter()
-            .zip(outcomes)
-            .filter(|(_, outcome)| had_been_put(outcome))
-            .filter_map(|(task, _)| Some((task.id.clone(), task.node.clone()?)))
-            .collect();
+        let (before, now): (Vec<_>, Vec<_>) =
+            tasks.iter().zip(outcomes).partition(|(_, outcome)| again && had_been_put(outcome));
+        let nodes: Vec<(TaskId, NodeOf)> =
+            before.iter().filter_map(|(task, _)| Some((task.id.clone(), task.node.clone()?))).collect();
+        self.tell(NodeEvent::Placed, retries, now.iter().filter_map(|(task, _)| task.node.as_ref()));
         if !nodes.is_empty() {
             let nodes = LostNodes { nodes: nodes.into() };
             self.todo.push(Todo::Find { queue, nodes, retries, puts: false });
@@ -350,7 +356,7 @@ impl Rounds {
             let NodeName(name, queue) = &names[*node];
             let home = queue.as_ref().map(|_| self.queue.as_str().into());
             let of = NodeOf { flow: flow.id.clone(), node: *node as u32, home };
-            let puts = queue.is_some() && plan.nodes()[*node] == NodeState::Put;
+            let puts = plan.is_on_the_way(*node);
             asked.entry((queue.as_deref(), puts)).or_default().push((NewNode::task_id(&flow.id, name), of));
         }
         for ((queue, puts), nodes) in asked {

@@ -124,11 +124,13 @@ pub enum NodeEvent {
     Cancel,
     /// What did not succeed in the flow is to be tried again: of no node.
     Retry,
+    /// It has come into its queue, which is another than the flow's.
+    Placed,
 }
 
 impl NodeEvent {
     /// As stores write it.
-    pub(crate) const ALL: [(&'static str, u8, Self); 7] = [
+    pub(crate) const ALL: [(&'static str, u8, Self); 8] = [
         ("NODE_BEGIN", 1, Self::Begin),
         ("NODE_DONE", 2, Self::Done),
         ("NODE_DEAD", 3, Self::Dead),
@@ -136,6 +138,7 @@ impl NodeEvent {
         ("NODE_LOST", 5, Self::Lost),
         ("FLOW_CANCEL", 6, Self::Cancel),
         ("FLOW_RETRY", 7, Self::Retry),
+        ("NODE_PLACED", 8, Self::Placed),
     ];
 
     pub(crate) fn number(self) -> u8 {
@@ -156,7 +159,7 @@ pub struct Message {
     pub event: NodeEvent,
     /// To which node; of no node: zero.
     pub of: NodeOf,
-    /// Of [`NodeEvent::Lost`]: how often the flow had been tried again when the node was looked for. Otherwise zero.
+    /// Of [`NodeEvent::Lost`] and [`NodeEvent::Placed`]: how often the flow had been tried again then. Otherwise zero.
     pub retries: u32,
     /// Of [`NodeEvent::Done`]: what came of it, if it said so. Told only of nodes whose flow is in another queue.
     pub result: Option<Arc<[u8]>>,

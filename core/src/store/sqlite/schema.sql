@@ -441,7 +441,7 @@ CREATE TABLE IF NOT EXISTS outbox (
   serial  INTEGER PRIMARY KEY,
   queue   INTEGER NOT NULL,
   number  INTEGER NOT NULL,
-  event   INTEGER NOT NULL, -- 1 the flow begins, 2 done, 3 dead, 4 cancelled, 5 lost, 6 cancel the flow, 7 try it again
+  event   INTEGER NOT NULL, -- 1 the flow begins, 2 done, 3 dead, 4 cancelled, 5 lost, 6 cancel the flow, 7 try it again, 8 placed
   mark    TEXT    NOT NULL, -- as node in task
   retries INTEGER NOT NULL,
   body    BLOB              -- the result; NULL: there is none
