@@ -8,8 +8,8 @@ use stanchion_tests::wait::eventually;
 use super::harness::{LONG, Place, on_both_stores};
 
 /// Flows whose workers are killed, and children of each.
-const FLOWS: u32 = 10;
-const CHILDREN: u32 = 5;
+const FLOWS: u32 = 4;
+const CHILDREN: u32 = 3;
 
 fn put(place: &Place, id: &str) {
     let queue = Client::open(place.url()).unwrap().queue("q");

@@ -244,8 +244,9 @@ fn a_claim_tells_of_messages_at_once_if_it_gets_nothing() {
     }
     // What has just come in is told to whoever gets a task, unless somebody has just stepped.
     let acks = || settle_and_try(&[("a", 40, ack())], 1);
-    let stepped =
-        |state: State| state.outbox("first_message 60, last_message 59, last_step {then}, live_flows 1");
+    let stepped = |state: State| {
+        state.outbox("first_message 60, last_message 59, last_step {then}, walk_at {then+9000}, live_flows 1")
+    };
     assert!(is_due(running("").ready("b", 1, ""), acks()));
     assert!(is_due(stepped(running("")), acks()));
     // A machine may stand still for longer than that.
