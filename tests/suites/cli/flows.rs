@@ -68,7 +68,8 @@ on_both_stores! {
         while done() < all {
             let before = done();
             let _workers = [work("q"), work("other"), work("q")];
-            eventually(LONG, || done() > before);
+            // One that was on the way when its worker was killed is looked for after a minute.
+            eventually(3 * LONG, || done() >= all.min(before + 3));
             // They are killed here, in the midst of whatever they do.
             kills += 3;
         }

@@ -351,7 +351,7 @@ impl Rounds {
             .collect();
         // If there are more than one request asks for, others are asked for each time: a version is drawn from a clock.
         let begin = (flow.version.get() as usize).checked_rem(in_queues.len()).unwrap_or_default();
-        let mut asked: BTreeMap<(Option<&str>, bool), Vec<(TaskId, NodeOf)>> = BTreeMap::new();
+        let mut asked: BTreeMap<_, Vec<(TaskId, NodeOf)>> = BTreeMap::new();
         for node in in_queues.iter().cycle().skip(begin).take(in_queues.len().min(NODES_BATCH)) {
             let NodeName(name, queue) = &names[*node];
             let home = queue.as_ref().map(|_| self.queue.as_str().into());
