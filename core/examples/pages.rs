@@ -2,6 +2,7 @@
 //! comes when all are there.
 
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,7 @@ const FAILURES: u32 = 2;
 const HANDS: usize = 4;
 const FETCH: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_millis(100);
+const FLOW: &str = "pages";
 const JOIN: &str = "join";
 
 /// What has happened.
@@ -57,7 +59,7 @@ fn demo() -> Result<bool> {
 
     queue.enqueue_flow(pages())?;
     let log = work(&queue)?;
-    let state = queue.get_flow("pages")?.map(|flow| (flow.state, flow.count(NodeState::Done)));
+    let state = queue.get_flow(FLOW)?.map(|flow| (flow.state, flow.count(NodeState::Done)));
 
     let (runs, failures) = (log.runs.into_inner(), log.failures.into_inner());
     let joins = log.joins.into_inner().unwrap_or_default();
@@ -84,7 +86,7 @@ fn demo() -> Result<bool> {
 fn pages() -> Flow {
     let page = |number| Task::new(format!("page-{number}")).kind("fetch").backoff(Backoff::list([PAUSE]));
     let join = Node::new(Task::new(JOIN).kind(JOIN));
-    Flow::batch("pages", (1..=PAGES).map(page)).then(join)
+    Flow::batch(FLOW, (1..=PAGES).map(page)).then(join)
 }
 
 /// Works until the flow has ended.
@@ -93,7 +95,12 @@ fn work(queue: &Queue) -> Result<Log> {
     let log = std::sync::Arc::new(log);
     let of_worker = std::sync::Arc::clone(&log);
     let handler = move |claim: &Claim| handle(claim, &of_worker, begun);
-    Worker::new(queue.clone(), handler).concurrency(HANDS).until_empty().run()?;
+    let worker = Worker::new(queue.clone(), handler).concurrency(HANDS);
+    // Not until the queue is empty, which it is while a page that failed waits.
+    worker.run_while(&mut || match queue.get_flow(FLOW) {
+        Ok(Some(flow)) if flow.state == FlowState::Running => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    })?;
     std::sync::Arc::into_inner(log).ok_or_else(|| "the worker has ended".into())
 }
 
