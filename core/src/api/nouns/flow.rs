@@ -15,7 +15,8 @@ impl Queue {
     /// end, and of a queue the last 1,000 that have ended are. Its tasks come into their queues although those may be at their limit.
     ///
     /// # Errors
-    /// `QueueFull` if the queue has a limit and is at it; `InvalidArgument` for a bad id, task or node, for nodes that wait for each
+    /// `QueueFull` if the queue has a limit and is at it; `StoreUnavailable` also while another call is putting in a flow of this id;
+    /// `InvalidArgument` for a bad id, task or node, for nodes that wait for each
     /// other, or for too many: nothing is sent then; otherwise as [`Queue::enqueue`].
     pub async fn enqueue_flow(&self, flow: Flow) -> Result<bool, Error> {
         for part in self.calls.flow_parts(&flow)? {
