@@ -3,6 +3,7 @@
 //! All of it is decided here, for every store alike. A store keeps graph and states as bytes, notes in the outbox of a queue
 //! how tasks that are nodes end, and works messages off in steps that are done whole or not at all: see [`Rounds`].
 
+mod elsewhere;
 mod graph;
 mod plan;
 mod rounds;
