@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture slots mutants api minimal version headers docs clean deps rust
+.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture slots keyed mutants api minimal version headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ torture: rust deps ## Workers in all languages under faults for MINUTES=1, with 
 
 slots: rust deps ## Schedules of every second under kills, wrong clocks and a deploy, for SECONDS=600 on each store, with SEED=n
 	@$(PYTHON) tests/torture/slots $(or $(SECONDS),600) $(SEED)
+
+keyed: rust deps ## KEYS=100000 keys of which one task may run at a time, under kills for at most SECONDS=600 on each store, with SEED=n
+	@$(PYTHON) tests/torture/keys $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED)) $(if $(KEYS),--keys $(KEYS))
 
 mutants: rust deps ## Put deliberate bugs into a copy of the sources; the tests named for each must fail (NAMES="one other")
 	$(PYTHON) tests/mutants/run $(NAMES)

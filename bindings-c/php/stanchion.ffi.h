@@ -648,6 +648,7 @@ typedef struct stanchion_stats {
   int64_t next_key_ms;
   int64_t opens_in_ms;
   int32_t gate;
+  int64_t flows;
 } stanchion_stats;
 
 typedef struct stanchion_queue_config {

@@ -144,7 +144,7 @@ impl stanchion_node {
 }
 
 /// Puts a flow in, whole: 10000 nodes at most, with 64 MiB of payloads in all. Its id is one that the queue has once: with the
-/// longest name of its nodes and a slash 512 bytes at most, without control characters. STANCHION_OK: it is new, and `was_put`
+/// longest name of its nodes and a slash 512 bytes at most, without control characters, and no slash in it. STANCHION_OK: it is new, and `was_put`
 /// gets 1. STANCHION_DUPLICATE: the queue has one with this id, which stays as it is, and `was_put` gets 0; it may be NULL.
 ///
 /// Whoever claims from the queue puts each task into its queue as soon as what it waits for has come about, also if that queue

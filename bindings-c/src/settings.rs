@@ -110,6 +110,8 @@ pub struct stanchion_stats {
     pub opens_in_ms: i64,
     /// What keeps the queue from giving out tasks that are ready: a stanchion_gate.
     pub gate: i32,
+    /// How many flows have begun and not ended.
+    pub flows: i64,
 }
 
 // SAFETY: numbers only.
@@ -148,6 +150,7 @@ unsafe impl Record for stanchion_stats {
         next_key_ms: NONE,
         opens_in_ms: NONE,
         gate: 0,
+        flows: 0,
     };
 }
 
@@ -183,6 +186,7 @@ impl stanchion_stats {
             next_key_ms: stats.next_key.map_or(NONE, millis),
             opens_in_ms: stats.gate.opens().map_or(NONE, millis),
             gate: gate_number(stats.gate),
+            flows: number(stats.flows),
             ..Self::DEFAULT
         }
     }

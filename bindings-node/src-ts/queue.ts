@@ -382,7 +382,7 @@ export class Queue<Json = any> {
 
   /**
    * Put a flow in, whole: tasks of which some wait for others, 10,000 at most, with 64 MiB of payloads in all. Whether there was none
-   * of this id: one that is there stays as it is. It is kept for 7 days after its end, and of a queue the last 1,000 that have ended
+   * of this id (without a slash): one that is there stays as it is. It is kept for 7 days after its end, and of a queue the last 1,000 that have ended
    * are. Its tasks come into their queues although those may be at their limit.
    *
    * @throws {QueueFullError} at the limit; {@link InvalidArgumentError} also for nodes that wait for each other: nothing is sent then

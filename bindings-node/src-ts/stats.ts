@@ -37,6 +37,8 @@ export interface QueueStats {
   schedules: number
   /** For how long a schedule has been due, in milliseconds: more than a moment means that nobody works on the queue. */
   schedulesLateMs: number
+  /** How many flows have begun and not ended. */
+  flows: number
   settings: {
     maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean, events: number,
     maxRunning: number | null, rate: Required<Rate> | null, keyConcurrency: number | null, keyRate: Required<Rate> | null

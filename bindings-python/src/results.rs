@@ -278,6 +278,7 @@ impl IntoPython for QueueStats {
         fields.set_item("key_rate", self.settings.key_rate.map(rate))?;
         fields.set_item("schedules", self.schedules)?;
         fields.set_item("schedules_late", self.schedules_late.as_secs_f64())?;
+        fields.set_item("flows", self.flows)?;
         Ok(fields.into_any().unbind())
     }
 }

@@ -62,6 +62,7 @@ struct Gauges {
     queue_waiters: IntGaugeVec,
     schedules: IntGaugeVec,
     schedules_late: GaugeVec,
+    flows: IntGaugeVec,
     held: IntGaugeVec,
     waiters: IntGaugeVec,
 }
@@ -105,6 +106,7 @@ impl Gauges {
                 "schedules_late",
                 "For how long the first schedule has been due, and nobody has fired it; 0 if none is.",
             )?,
+            flows: gauge("queue_flows", "Flows of the queue that have begun and not ended.", &["queue"])?,
             lateness: seconds(
                 "head_lateness",
                 "For how long the task that would be claimed next has been due; 0 if none is.",
@@ -142,6 +144,7 @@ impl Gauges {
         }
         self.schedules.with_label_values(&[name]).set(signed(stats.schedules));
         self.schedules_late.with_label_values(&[name]).set(stats.schedules_late.as_secs_f64());
+        self.flows.with_label_values(&[name]).set(signed(stats.flows));
         let head = queue.peek(1)?.into_iter().next();
         let late = head.and_then(|head| SystemTime::now().duration_since(head.due).ok());
         self.lateness.with_label_values(&[name]).set(late.unwrap_or_default().as_secs_f64());

@@ -80,7 +80,7 @@ fn main() -> ExitCode {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 42] = [
+    let sections: [(&str, Section<'_>); 44] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
@@ -109,6 +109,7 @@ fn main() -> ExitCode {
         ("queue-depth", &|report| queue::depth(&redis, "redis", report)),
         ("queue-memory", &|report| queue::memory(&server, report)),
         ("keys", &|report| queue::keys(&redis, "redis", report)),
+        ("queue-rate", &|report| queue::rates(&redis, "redis", report)),
         ("flows", &|report| queue::flows(&redis, "redis", report)),
         ("keys-memory", &|report| queue::keys_memory(&server, report)),
         ("queue-bytes", &|report| queue::expired(&server, report)),
@@ -120,6 +121,7 @@ fn main() -> ExitCode {
         ("sqlite-queue-latency", &|report| queue::latency(&file, None, "sqlite", report)),
         ("sqlite-results", &|report| queue::results(&file, None, "sqlite", report)),
         ("sqlite-keys", &|report| queue::keys(&file, "sqlite", report)),
+        ("sqlite-queue-rate", &|report| queue::rates(&file, "sqlite", report)),
         ("sqlite-flows", &|report| queue::flows(&file, "sqlite", report)),
         ("sqlite-queue-crash", &|report| queue::crash(&file, "sqlite", report)),
         ("sqlite-queue-depth", &|report| queue::depth(&file, "sqlite", report)),

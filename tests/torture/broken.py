@@ -8,6 +8,7 @@ from check_locks import SETTLING_MS
 from faults import DAY_MS, Faults
 from history import HELD_MS, OK, UNKNOWN
 from place import MARK, queue_key
+from storm import STATES
 
 WHO = {"actor": "a", "language": "rust"}
 # When all is calm.
@@ -52,10 +53,10 @@ def fault(name, at, until, **more):
     return {"op": "fault", "name": name, "at": at, "until": until, **more}
 
 
-def enqueue(task, completed=1, priority=0, most=1000, payload=None, delay=0):
+def enqueue(task, completed=1, priority=0, most=1000, payload=None, delay=0, **more):
     return {**WHO, "op": "enqueue", "end": OK, "error": None, "queue": "q", "id": task, "invoked": 0,
             "payload": payload or f"of {task}", "completed": completed, "priority": priority, "max_attempts": most,
-            "delay_ms": delay}
+            "delay_ms": delay, **more}
 
 
 def double(payload, version, invoked, completed, outcome="added", policy="keep", task="i"):
@@ -93,6 +94,13 @@ def double_ack(payload):
     return ack("i", 10_000, payload=payload, queue="d")
 
 
+def keyed(task, key, invoked, left):
+    """A task of a key, as it is put in, claimed and acked."""
+    receipt, task = 1000 + invoked, f"keyed {task}"
+    return [enqueue(task, queue="k", key=f"key:{key}"), claim(task, receipt, 1, invoked, invoked + 1, left, queue="k"),
+            ack(task, left + 1, queue="k", receipt=receipt)]
+
+
 def stale(line):
     return {**line, "end": "failed", "error": "StaleReceipt"}
 
@@ -120,6 +128,9 @@ QUEUES = [
     ack("t", 21, receipt=2, verb="put_back"), claim("t", 3, 2, 21, 22, 30), ack("t", 31, receipt=3),
     enqueue("poison", most=3), claim("poison", 5, 1, 40, 41, 50), claim("poison", 6, 2, 50, 51, 60),
     claim("poison", 7, 3, 60, 61, 70), left("poison"),
+    # Of a key, one after the other; each of the second key when the lease of the one before is over.
+    *keyed("r", 1, 200, 220), *keyed("s", 1, 230, 250), *keyed("t", 2, 200, 220), *keyed("u", 2, 400, 900),
+    *keyed("v", 2, 502, 520),
     double("x", 11, 100, 101), double("y", 12, 110, 111, "kept"), double("z", 13, 120, 121, "replaced", "replace"),
     claim("i", 21, 1, 130, 131, 140, payload="z", queue="d", version=13), ack("i", 141, payload="z", queue="d"),
     double("w", 31, 5000, 5001, "added", "throttle_ms"), ack("i", 5010, payload="w", queue="d"),
@@ -216,6 +227,10 @@ BREAKS = {
             claim("u", 41, 1, 420, 421, 430), ack("u", 431)]],
     "Q9": [[claim("poison", 9, 4, 80, 81, 90)], [left("poison", attempts=2)], [left("poison", state="ready")],
            [enqueue("good"), left("good", attempts=1, most=1000)]],
+    "Q10, Q11": [[enqueue("good"), left("good", state=state, attempts=0)] for state in STATES if state != "dead"],
+    "Q11": [keyed("w", 1, 210, 215), keyed("w", 1, 225, 235), keyed("w", 2, 490, 495),
+            # Also if a server was emptied, but before, or after.
+            [*keyed("w", 1, 210, 215), wipe(190)], [*keyed("w", 1, 210, 215), wipe(212)]],
     "with memory": [[{**ack("t", 31), "no_memory": True}]],
     "each language": [[{"op": "languages", "names": ["rust", "node"]}],
                       [{"op": "languages", "names": ["c"]}, {**grant(50, 900, 901, 910, 905), "language": "c"}]],
@@ -224,6 +239,7 @@ BREAKS = {
 # What has a cause is counted, not found.
 EXCUSED = {
     "an overlap": [grant(3, 12, 15, 70, 65), fault("key deleted", 13, 14, lock="l")],
+    "two of a key where the limit was forgotten": [*keyed("w", 1, 210, 215), wipe(205)],
     "a lease that ended early": [end("release", 2, 20, 21, "LeaseLost"), fault("server flushed", 13, 14, lock="*")],
     "a lost task": [enqueue("lost"), wipe(3, "of lost")],
     "a task that may be acked": [

@@ -36,7 +36,7 @@ class Queues:
         return {
             "Q1 nothing acknowledged is lost": self.losses.findings(),
             "Q2 payloads are as they were": self.payloads(),
-            "Q3 one claim of a task at a time": self.overlaps(),
+            "Q3 one claim of a task at a time": self.overlaps(both(self.claims, "queue", "id")),
             "Q3, Q4 nobody's call ends another's claim": self.ended(),
             "Q4 a settled task does not come again": self.again(),
             "Q5 de-duplication is exact": self.doubled(),
@@ -44,6 +44,8 @@ class Queues:
             "Q7 by priority, then as they became ready": out_of_order(self.enqueues, self.by_payload, self.lines),
             "Q8 attempts are counted": Attempts(self.lines, self.enqueues, self.deliveries()).findings(),
             "Q9 dead after exactly so many attempts": self.dead(),
+            "Q11 of a key no more run at once than its concurrency": self.overlaps(self.by_key()),
+            "Q10, Q11 nothing is left pending or held": self.pending(),
             "with memory full, what gives back works": self.memory(),
         }
 
@@ -55,14 +57,24 @@ class Queues:
             elif sent["id"] != claim["id"]:
                 yield f"{claim['id']}: {told(claim)} got the payload of {sent['id']}"
 
-    def overlaps(self):
-        for (queue, task), of_task in both(self.claims, "queue", "id").items():
-            for one, other in overlapping(of_task):
+    def overlaps(self, groups):
+        """Two claims of a group at a time: of a task, or of a key, as one of its tasks may run. An emptied server has
+        forgotten what is claimed, and that limit, which it gets again before the fault is over."""
+        for (queue, name), of_group in groups.items():
+            for one, other in overlapping(of_group):
                 cause = self.causes.wiped(one["invoked"], other["completed"])
                 if cause is None:
-                    yield f"{queue} {task}: {told(one)}, and {told(other)} at {other['completed']:.0f}"
+                    yield f"{queue} {name}: {told(one)}, and {told(other)} at {other['completed']:.0f}"
                 else:
                     self.excused[cause["name"]] += 1
+
+    def by_key(self):
+        """The claims of tasks with keys."""
+        groups = defaultdict(list)
+        for claim in self.claims:
+            if key := self.enqueues.get(claim["payload"], {}).get("key"):
+                groups[claim["queue"], key].append(claim)
+        return groups
 
     def ended(self):
         """A claim that was over before its time, though nobody had emptied the server, or ended its process."""
@@ -141,6 +153,12 @@ class Queues:
                 yield f"{task['id']}: it is {task['state']}"
             elif is_poison and task["attempts"] != task["max_attempts"]:
                 yield f"{task['id']}: dead after {task['attempts']} of {task['max_attempts']}"
+
+    def pending(self):
+        """When all is drained."""
+        for task in self.left.values():
+            if task["state"] != "dead":
+                yield f"{task['queue']} {task['id']}: it is {task['state']}"
 
     def memory(self):
         for line in self.lines:

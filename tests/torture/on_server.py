@@ -5,7 +5,7 @@ import threading
 import time
 
 from place import Console, queue_key
-from taskers import QUEUES
+from taskers import KEY_CONCURRENCY, QUEUES
 
 ANY = "*"
 # It is killed long before.
@@ -33,11 +33,14 @@ def killed_and_empty(faults):
         faults.place.kill()
         faults.pause(0, 0.5)
         faults.place.start_again(empty=True)
+        # Until then nothing limits the keys.
+        faults.storm.limit_keys(KEY_CONCURRENCY)
 
 
 def flushed(faults):
     with faults.noted("server flushed", lock=ANY, wiped=True) as told:
         told["live"] = last_tasks(faults, after=["FLUSHALL"])
+        faults.storm.limit_keys(KEY_CONCURRENCY)
 
 
 def last_tasks(faults, before=None, after=None):

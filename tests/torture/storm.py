@@ -9,18 +9,20 @@ from history import now
 from lockers import Locker, Things, lasting
 from odd import Canceller, Forker, Odds
 from place import PREFIXES
-from taskers import QUEUES, CancelledConsumer, Consumer, Doubler, DoublesConsumer, Producer
+from taskers import (
+    KEY_CONCURRENCY, KEYED, QUEUES, CancelledConsumer, Consumer, Doubler, DoublesConsumer, KeyedConsumer, KeyedProducer,
+    Producer)
 
 # How many of each kind: of those that show whether a language took part, as many as there are languages, with the release before.
 CREW = [(Locker, 6), (Producer, 2), (Consumer, 6), (Doubler, 1), (DoublesConsumer, 2),
-        (CancelledConsumer, 1), (Forker, 1), (Canceller, 2)]
+        (CancelledConsumer, 1), (KeyedProducer, 1), (KeyedConsumer, 3), (Forker, 1), (Canceller, 2)]
 # Between two faults.
 PAUSE_S = (0.1, 1)
 # How long the faults go on until it is calm for a while: long enough to see that everybody gets on.
 RAGE_S, CALM_S = 30, 18
 # How long draining may take: the longest lease, backoffs, and what is left to do.
 DRAIN_S = 90
-STATES = ("scheduled", "ready", "claimed", "dead")
+STATES = ("scheduled", "ready", "claimed", "held", "dead")
 
 
 class Storm:
@@ -57,8 +59,17 @@ class Storm:
     def begin(self):
         self.history.note(op="clocks", offset=time.time() * 1000 - now())
         self.history.note(op="languages", names=[language.name for language in self.languages])
+        self.limit_keys(KEY_CONCURRENCY)
         for worker in self.workers:
             worker.start()
+
+    def limit_keys(self, concurrency):
+        """By a process that no fault hits. A server that was emptied has forgotten it."""
+        with self.languages[0].start() as player:
+            player.ask("one", "client.open", url=self.place.url, **PREFIXES)
+            answer = player.ask("one", "queue.configure", queue=KEYED, key_concurrency=concurrency)
+            if "ok" not in answer:
+                raise SystemExit(f"the keys have no limit: {answer}")
 
     def rage(self, seconds, faults):
         """Faults, and times of calm in between."""
@@ -92,6 +103,8 @@ class Storm:
                 worker.join(DRAIN_S)
             tasks = [task for queue in QUEUES for state in STATES for task in listed(player, queue, state)]
             self.history.note(op="left", tasks=tasks)
+            # The record of a queue with settings stays.
+            self.limit_keys(None)
             self.things.tell()
             # What a drained queue leaves would be purged, too.
             graves = {task["queue"] for task in tasks if is_dead(task)}
@@ -108,7 +121,7 @@ def is_dead(task):
 
 def is_empty(player, queue):
     found = player.ask("one", "queue.stats", queue=queue).get("ok")
-    return found and not any(found[state] for state in ("scheduled", "ready", "claimed", "successors"))
+    return found and not any(found[state] for state in ("scheduled", "ready", "claimed", "held", "successors"))
 
 
 def listed(player, queue, state):

@@ -3,10 +3,13 @@
 import time
 
 from history import UNKNOWN, now
+from languages import LANGUAGES
 from workers import Worker
 
-# Tasks that are put in once each; tasks of which there is one of an id at a time; tasks whose claims are cancelled.
-QUEUES = QUEUE, DOUBLES, CANCELLED = "q", "d", "c"
+# Tasks that are put in once each; tasks of which there is one of an id at a time; tasks whose claims are cancelled; tasks
+# with keys, of each of which one runs at a time.
+QUEUES = QUEUE, DOUBLES, CANCELLED, KEYED = "q", "d", "c", "k"
+KEYS, KEY_CONCURRENCY = 24, 1
 # Between two tasks.
 REST_S = 0.02
 IDS = 5
@@ -25,12 +28,14 @@ class Producer(Worker):
     """Puts tasks in, each once; some for later."""
 
     queue = QUEUE
+    together = 1
 
     def turn(self):
         if self.storm.is_draining():
             return time.sleep(0.05)
-        self.put_in()
-        time.sleep(REST_S)
+        for _ in range(self.together):
+            self.put_in()
+        time.sleep(REST_S * self.together)
 
     def put_in(self):
         number = self.storm.number()
@@ -38,11 +43,38 @@ class Producer(Worker):
         task = f"{POISON if poisoned else 'task'}:{number}"
         payload = f"{number} {self.dice.random()}".encode().hex()
         told = {"delay_ms": self.dice.choice([0, 0, 0, 300, 1500]), "priority": self.dice.randrange(3),
-                "max_attempts": POISON_ATTEMPTS if poisoned else 1000}
+                "max_attempts": POISON_ATTEMPTS if poisoned else 1000, **self.more()}
         invoked = now()
         answer = self.ask("queue.enqueue", queue=self.queue, id=task, payload={"$hex": payload}, **told)
         if self.did("enqueue", answer, invoked, queue=self.queue, id=task, payload=payload, **told) == UNKNOWN:
             self.give_up_time()
+
+    def more(self):
+        """What else its tasks have."""
+        return {}
+
+
+class KeyedProducer(Producer):
+    """Several tasks of a key at once: while one of them runs, the others are held."""
+
+    queue = KEYED
+    together = 3
+    key = None
+
+    def languages(self):
+        return with_keys(self.storm)
+
+    def turn(self):
+        self.key = f"key:{self.dice.randrange(KEYS)}"
+        super().turn()
+
+    def more(self):
+        return {"key": self.key}
+
+
+def with_keys(storm):
+    """The languages without the release before, which knows no keys."""
+    return [language for language in storm.languages if language.name in LANGUAGES]
 
 
 class Doubler(Worker):
@@ -113,3 +145,15 @@ class DoublesConsumer(Consumer):
 
 class CancelledConsumer(Consumer):
     queue = CANCELLED
+
+
+class KeyedConsumer(Consumer):
+    queue = KEYED
+
+    def languages(self):
+        return with_keys(self.storm)
+
+    def verdict(self, claim):
+        """It works for a moment, in which another of the key could run."""
+        time.sleep(self.dice.choice([0, 0.002, 0.02]))
+        return super().verdict(claim)

@@ -69,6 +69,8 @@ final class QueueStats
         public readonly Gate $gate,
         /** Of Gate::Rate and Gate::Throttled, in how many seconds it opens; null otherwise. */
         public readonly ?float $opensIn,
+        /** How many flows have begun and not ended. */
+        public readonly int $flows,
     ) {
     }
 
@@ -111,6 +113,7 @@ final class QueueStats
             Times::maybeSeconds($record->next_key_ms),
             Gate::fromNative($record->gate),
             Times::maybeSeconds($record->opens_in_ms),
+            $record->flows,
         );
     }
 }

@@ -74,7 +74,7 @@ class Gate(_Word):
 class QueueStats:
     """How many tasks there are, what happened so far, and the settings. ``waiters`` is how many calls wait for a task.
     ``schedules_late``: for how many seconds the first of its ``schedules`` has been due, and nobody has fired it; 0 if none is
-    due. More than a moment means that nobody works on the queue.
+    due. More than a moment means that nobody works on the queue. ``flows``: how many have begun and not ended.
 
     ``gate`` is what keeps the queue from giving out tasks that are ready: "open" if nothing does, "paused", "max_running" (as
     many run as may at once), "rate" or "throttled"; of these two ``opens_in`` is for how many seconds. ``held`` is how many
@@ -111,6 +111,7 @@ class QueueStats:
     key_rate: Optional[Rate]
     schedules: int
     schedules_late: float
+    flows: int
 
     @property
     def live(self) -> int:

@@ -369,8 +369,8 @@ class Queue(ScheduledFunctions, TaskFunctions):
         - ``queue``: the name of its queue, of the same store and prefix (that of the flow).
 
         Delays count from when a node is put into its queue, and ``on_duplicate`` is not for nodes. A flow has 10,000 nodes at most,
-        with 64 MiB of payloads in all; its id, a slash and the longest name 512 bytes, without control characters. It is kept for
-        7 days after its end, and of a queue the last 1,000 that have ended are. `chain` makes nodes of which each comes after the
+        with 64 MiB of payloads in all; its id (without a slash), a slash and the longest name 512 bytes, without control characters. It is
+        kept for 7 days after its end, and of a queue the last 1,000 that have ended are. `chain` makes nodes of which each comes after the
         one before.
 
         Raises QueueFull at the limit, but nodes of a flow that was accepted are put in all the same. Raises InvalidArgument,

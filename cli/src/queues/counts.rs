@@ -51,6 +51,7 @@ pub fn described(name: &str, stats: &QueueStats, json: bool) -> String {
         ("RETRIED", stats.retried.to_string()),
         ("DIED", stats.died.to_string()),
         ("SCHEDULES", schedules(stats)),
+        ("FLOWS", stats.flows.to_string()),
     ]) + &settings(&stats.settings, false)
 }
 
@@ -173,6 +174,7 @@ fn as_json(name: &str, stats: &QueueStats) -> Value {
         "died": stats.died,
         "schedules": stats.schedules,
         "schedules_late_ms": millis(stats.schedules_late),
+        "flows": stats.flows,
         "settings": settings_as_json(&stats.settings),
     })
 }

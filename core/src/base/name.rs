@@ -224,6 +224,16 @@ impl TaskId {
         Ok(Self(id.into()))
     }
 
+    /// Checks the id of a flow: as that of a task, but without a slash, which stands between it and a node's name in the node's
+    /// id. Otherwise node `b/c` of flow `a` and node `c` of flow `a/b` were one task.
+    pub(crate) fn of_flow(id: &str) -> Result<Self, Error> {
+        check_text("a flow's id", id).map_err(Error::invalid)?;
+        if id.contains('/') {
+            return Err(Error::invalid(format!("a flow's id must not contain a slash: {id:?}")));
+        }
+        Ok(Self(id.into()))
+    }
+
     /// An id that a store gave, whatever it is: other programs may have put it there.
     pub(crate) fn stored(id: &[u8]) -> Self {
         Self(String::from_utf8_lossy(id).into())

@@ -35,8 +35,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow with this id, which a queue has once: with the longest id of its tasks and a slash 512 bytes at most, without control
-    /// characters. It has no nodes yet.
+    /// A flow with this id, which a queue has once: without control characters and slashes, and with the longest id of its tasks and
+    /// a slash 512 bytes at most. It has no nodes yet.
     pub fn new(id: impl Into<String>) -> Self {
         Self { id: id.into(), nodes: Vec::new() }
     }
@@ -136,7 +136,8 @@ impl Node {
         self
     }
 
-    /// The task goes into this queue (default: the flow's), which has the same store and prefix.
+    /// The task goes into this queue (default: the flow's), which has the same store and prefix. Its id there is the flow's, a slash,
+    /// and its own: flows of two queues with one id must not send tasks with one id into the same third queue.
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.queue = Some(queue.into());
         self

@@ -24,7 +24,7 @@ impl QueueCalls {
     /// The requests that put a flow in, one after the other.
     pub(crate) fn flow_parts(&self, flow: &Flow) -> Result<Vec<PutFlow>, Error> {
         let checked = || {
-            let (id, mut nodes) = (TaskId::parse(&flow.id)?, Nodes::none());
+            let (id, mut nodes) = (TaskId::of_flow(&flow.id)?, Nodes::none());
             let new = nodes.add(&id, &flow.nodes, &self.name)?;
             self.check_queues(&nodes.names)?;
             Ok(parts(&id, token()?, 0, new, nodes.stored(), None))
@@ -88,7 +88,7 @@ impl QueueCalls {
         operation: &'static str,
         id: &str,
     ) -> Result<Ask<Option<FlowRecord>>, Error> {
-        let id = TaskId::parse(id).map_err(|error| error.during(operation, &self.name))?;
+        let id = TaskId::of_flow(id).map_err(|error| error.during(operation, &self.name))?;
         self.ask(QueueVerb::GetFlow(id), |reply| match reply {
             QueueReply::GetFlow(flow) => Some(flow.map(|flow| *flow)),
             _ => None,

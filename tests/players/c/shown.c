@@ -177,6 +177,7 @@ json_t *shown_stats(const stanchion_stats *stats) {
                    "dead_age_ms", (json_int_t)stats->dead_age_ms, "dead_bytes", (json_int_t)stats->dead_bytes,
                    "intake", stats->intake, "schedules", (json_int_t)stats->schedules, "schedules_late_ms",
                    (json_int_t)stats->schedules_late_ms, "events", (json_int_t)stats->events);
+  json_object_set_new(shown, "flows", json_integer(stats->flows));
   json_object_update(shown, limits);
   json_decref(limits);
   return shown;

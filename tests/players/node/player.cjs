@@ -437,6 +437,7 @@ const OPERATIONS = {
       acked: found.acked, retried: found.retried, died: found.died, max_len: settings.maxLen,
       dead_max: settings.deadMax, dead_age_ms: settings.deadAgeMs, dead_bytes: settings.deadBytes,
       intake: settings.intake, events: settings.events, schedules: found.schedules, schedules_late_ms: found.schedulesLateMs,
+      flows: found.flows,
       held: found.held, keys_waiting: found.keysWaiting, next_key_ms: found.nextKeyMs, gate: found.gate,
       opens_in_ms: found.opensInMs, max_running: settings.maxRunning, rate: shownRate(settings.rate),
       key_concurrency: settings.keyConcurrency, key_rate: shownRate(settings.keyRate)

@@ -147,7 +147,7 @@ function stats(Queue $queue): array
         'next_due_ms' => millis($found->nextDue), 'enqueued' => $found->enqueued, 'acked' => $found->acked,
         'retried' => $found->retried, 'died' => $found->died, 'max_len' => $found->maxLen,
         'dead_max' => $found->deadMax, 'dead_age_ms' => millis($found->deadAge), 'dead_bytes' => $found->deadBytes,
-        'intake' => $found->intake, 'schedules' => $found->schedules, 'schedules_late_ms' => millis($found->schedulesLate),
+        'intake' => $found->intake, 'schedules' => $found->schedules, 'schedules_late_ms' => millis($found->schedulesLate), 'flows' => $found->flows,
         'events' => $found->events, 'max_running' => $found->maxRunning, 'rate' => shownRate($found->rate),
         'key_concurrency' => $found->keyConcurrency, 'key_rate' => shownRate($found->keyRate), 'held' => $found->held,
         'keys_waiting' => $found->keysWaiting, 'next_key_ms' => millis($found->nextKey), 'gate' => $found->gate->value,

@@ -261,6 +261,7 @@ class Actor:
             # The release before has none of these.
             **({"schedules": found.schedules, "schedules_late_ms": milliseconds(found.schedules_late)}
                if hasattr(found, "schedules") else {}),
+            **({"flows": found.flows} if hasattr(found, "flows") else {}),
             **({"events": found.events} if hasattr(found, "events") else {}),
             **(shown_limits(found) if hasattr(found, "held") else {})}
 

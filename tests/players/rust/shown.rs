@@ -210,7 +210,7 @@ pub(crate) fn stats(stats: &QueueStats) -> Value {
         "key_concurrency": settings.key_concurrency, "key_rate": settings.key_rate.map(rate),
         "held": stats.held, "keys_waiting": stats.keys_waiting, "next_key_ms": stats.next_key.map(millis),
         "gate": stats.gate.name(), "opens_in_ms": stats.gate.opens().map(millis),
-        "schedules": stats.schedules, "schedules_late_ms": millis(stats.schedules_late),
+        "schedules": stats.schedules, "schedules_late_ms": millis(stats.schedules_late), "flows": stats.flows,
     })
 }
 

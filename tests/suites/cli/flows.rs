@@ -24,6 +24,8 @@ on_both_stores! {
     fn flows_are_listed_and_shown(place) {
         assert_eq!(place.finish(&["flows", "ls", "q"]).succeeded(), "ID  STATE  NODES  ENDED  FAILED  CREATED\n");
         put(place, "f");
+        assert_eq!(place.json(&["queues", "stats", "q"])[0]["flows"], 1);
+        assert!(place.finish(&["metrics", "q"]).succeeded().contains("stanchion_queue_flows{queue=\"q\"} 1\n"));
         let listed = place.json(&["flows", "ls", "q"]);
         assert_eq!((&listed[0]["id"], &listed[0]["counts"]), (&json!("f"), &json!({ "put": 1, "waiting": 2 })));
         let table = place.finish(&["flows", "ls", "q"]).succeeded().to_owned();

@@ -320,7 +320,8 @@ on_every_store! {
         let queue = bench.client().queue("q");
         let node = |name: &str, after: &str| Node::new(plain(name)).after(after);
         for (flow, message) in [
-            (Flow::new(""), "must not be empty"),
+            (Flow::new(""), "a flow's id must not be empty"),
+            (Flow::batch("f/a", [plain("a")]), "a flow's id must not contain a slash"),
             (Flow::new("f").node(node("a", "b")).node(node("b", "a")), "circle"),
             (Flow::batch("f", ["a", "a"].map(plain)), "twice"),
             (Flow::new("f").node(node("a", "x")), "has not"),

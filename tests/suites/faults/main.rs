@@ -61,6 +61,7 @@ mod holders;
 mod keys;
 mod limiter;
 mod queue_cancelled;
+mod queue_floods;
 mod queue_keys;
 mod queue_replies;
 mod queue_servers;

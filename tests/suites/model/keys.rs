@@ -80,7 +80,7 @@ enum Room {
 impl Rate {
     /// How much earlier than its time one may come.
     fn slack(self) -> Millis {
-        (self.burst - 1) * self.per + (self.per / 2).min(100)
+        (self.burst - 1) * self.per + (self.per * 9 / 10).min(100)
     }
 
     /// The time of one that may have been slower before: no more than one gap of what it is now is waited for.

@@ -65,11 +65,11 @@ fn names(key: &str, field: &str) -> Vec<String> {
             "replaces",
             "consumer",
             "has_successor",
+            "key",
             "history",
             "cancelled",
             "progress",
             "asked",
-            "key",
             "node",
         ]),
         ("q:state", _) => task(&[
@@ -77,15 +77,15 @@ fn names(key: &str, field: &str) -> Vec<String> {
             "turn",
             "consumer",
             "has_successor",
+            "key",
             "history",
             "cancelled",
             "progress",
             "asked",
-            "key",
             "node",
         ]),
         ("q:grave", field) if field.starts_with('r') => {
-            let rest = ["history", "cancelled", "progress", "asked", "key", "node"];
+            let rest = ["key", "history", "cancelled", "progress", "asked", "node"];
             task(&[&["died_at", "id", "consumer", "nameless"][..], &rest].concat())
         }
         _ => Vec::new(),
@@ -106,6 +106,10 @@ pub fn readable(key: &str, field: &str, value: &[u8]) -> String {
         return String::from_utf8_lossy(value).into_owned();
     }
     let whole = unpack(value).unwrap_or_default();
+    // A key that has a task in line, and nothing else.
+    if let ("q:keys", [Packed::Number(priority)]) = (key, &whole[..]) {
+        return format!("in_line {priority}");
+    }
     let [Packed::Array(values)] = &whole[..] else { panic!("{key} {field} is not packed: {value:?}") };
     let values = values.iter().map(plain).collect::<Vec<_>>();
     let fields = names.iter().map(String::as_str).zip(values.iter().map(String::as_str));
@@ -173,6 +177,11 @@ pub fn packed(key: &str, field: &str, text: &str) -> Vec<u8> {
     let value_of = |name: &str| {
         text.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
     };
+    if key == "q:keys"
+        && let Some(priority) = text.strip_prefix("in_line ").and_then(|priority| priority.parse::<u8>().ok())
+    {
+        return vec![priority];
+    }
     let said = || names.iter().rposition(|name| !value_of(name).is_empty()).map_or(0, |last| last + 1);
     let count = match key {
         "q:state" if field.starts_with('=') => names.len(),

@@ -136,7 +136,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
         .replies(&format!(
             "QueueStats [ scheduled: 2, ready: 5, claimed: 1, held: 0, keys_waiting: 0, next_key: None, gate: Open, dead: 2, successors: 1, paused: false, waiters: 0, \
              next_due: Some(0ns), \
-             enqueued: 9, acked: 8, retried: 7, died: 6, settings: {}, schedules: 0, schedules_late: 0ns ]",
+             enqueued: 9, acked: 8, retried: 7, died: 6, settings: {}, schedules: 0, schedules_late: 0ns, flows: 0 ]",
             settings.replace("{ ", "[ ").replace(" }", " ]")
         ))
         .changes_nothing();
@@ -160,7 +160,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
 fn stats_of_a_queue_that_never_was_are_zero() {
     let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, held: 0, keys_waiting: 0, next_key: None, gate: Open, dead: 0, successors: 0, paused: false, waiters: 0, next_due: None, \
                 enqueued: 0, acked: 0, retried: 0, died: 0, settings: QueueSettings [ max_len: None, dead_max: 10000, \
-                dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0, max_running: None, rate: None, key_concurrency: None, key_rate: None ], schedules: 0, schedules_late: 0ns ]";
+                dead_age: 7776000s, dead_bytes: 268435456, intake: true, events: 0, max_running: None, rate: None, key_concurrency: None, key_rate: None ], schedules: 0, schedules_late: 0ns, flows: 0 ]";
     given(nothing()).call(QueueVerb::Stats).replies(zero).changes_nothing();
 }
 

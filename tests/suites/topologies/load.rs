@@ -120,7 +120,7 @@ fn lock_and_write(lock: &AnyLock, resource: &Resource, trouble: Trouble) {
 impl Trouble {
     /// The value, or nothing if this trouble explains it.
     #[track_caller]
-    fn survives<T>(self, result: Result<T, Error>) -> Option<T> {
+    pub(crate) fn survives<T>(self, result: Result<T, Error>) -> Option<T> {
         use ErrorKind::{Indeterminate, StaleReceipt, StoreUnavailable};
         result
             .inspect_err(|error| {

@@ -25,6 +25,7 @@ mod addresses;
 mod cluster;
 mod load;
 mod quorum;
+mod rates;
 mod replicas;
 mod resharding;
 mod sentinel;

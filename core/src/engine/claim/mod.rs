@@ -59,6 +59,8 @@ pub struct ClaimMachine {
     exact: bool,
     next_at: Moment,
     hinted: bool,
+    /// Whether this round was begun by a hint: the store has chosen us, who were the first in line.
+    chosen: bool,
     can_register: bool,
     wants_channel: bool,
     /// Queues in whose idle set our waiter is, or may be.
@@ -126,6 +128,7 @@ impl ClaimMachine {
             exact: false,
             next_at: now,
             hinted: false,
+            chosen: false,
             can_register: listening,
             wants_channel: false,
             registered: vec![false; order.queues.len()],
@@ -216,7 +219,7 @@ impl ClaimMachine {
     fn begin(&mut self) -> OpenCall {
         if self.at == 0 {
             // A hint that came before is answered by this round; one that comes later asks for another.
-            self.hinted = false;
+            self.chosen = std::mem::take(&mut self.hinted);
             self.paused = false;
             self.round_until = None;
         }
@@ -247,7 +250,9 @@ impl ClaimMachine {
             ClaimReply::Claimed(tasks) => self.claimed(now, sent, queue, tasks),
             ClaimReply::Empty { next_due, rank, slot } => {
                 let told = told_at(sent, now, self.order.clock_stands);
-                let next_due = next_due.map(|due| told + due.max(POLL_FLOOR) + RANK_STEP * rank);
+                // By asking it has come to the end of the line; but nobody else was told when to look.
+                let place = if self.chosen { 0 } else { rank };
+                let next_due = next_due.map(|due| told + due.max(POLL_FLOOR) + RANK_STEP * place);
                 self.found_nothing(now, next_due, rank);
                 // After a slow answer the time counts from when it was asked for, and the slot may not be due by then.
                 self.look_ahead(sent, slot.filter(|_| rank == 0 && told == now));

@@ -46,6 +46,8 @@ pub struct QueueStats {
     /// For how long the first of them has been due, and nobody has fired it; zero if none is due. More than a moment means
     /// that nobody works on the queue.
     pub schedules_late: Duration,
+    /// How many flows have begun and not ended.
+    pub flows: u64,
 }
 
 /// Stop, or go on, giving out tasks. Settling and extending work meanwhile.

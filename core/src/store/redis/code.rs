@@ -265,11 +265,11 @@ fields! {
         TURN = 15,
         CONSUMER = 16,
         HAS_SUCCESSOR = 17,
-        HISTORY = 18,
-        CANCELLED = 19,
-        PROGRESS = 20,
-        ASKED = 21,
-        KEY = 22,
+        KEY = 18,
+        HISTORY = 19,
+        CANCELLED = 20,
+        PROGRESS = 21,
+        ASKED = 22,
         NODE = 23,
         REPLACES = 15,
         DIED_AT = 14,
@@ -317,6 +317,7 @@ fields! {
         OWN_SET = 11,
         KEY_SWEEP = 12,
         COUNTS_RUNS = 13,
+        KEYS_ALIKE = 14,
     }
 }
 

@@ -24,6 +24,21 @@ fn it_asks_again_when_a_task_is_due_one_waiter_after_the_other() {
     }
 }
 
+/// By its question it comes to the end of the line; but the others do not know of the time that it is told.
+#[test]
+fn whoever_was_chosen_by_a_hint_looks_first() {
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, empty(None, 0));
+    machine.hint();
+    let (second, _) = claim_sent(&mut machine, at(2));
+    machine.reply(at(3), second, empty(Some(200), 4));
+    assert_eq!(waits_until(&mut machine, at(3)), at(203));
+    let (third, _) = claim_sent(&mut machine, at(203));
+    machine.reply(at(204), third, empty(Some(200), 4));
+    assert_eq!(waits_until(&mut machine, at(204)), at(416));
+}
+
 #[test]
 fn a_due_time_counts_from_the_question_if_the_answer_took_long() {
     for (took, expected) in [(10, at(210)), (11, at(200))] {

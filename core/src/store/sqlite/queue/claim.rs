@@ -54,7 +54,7 @@ pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Resul
         live.main.consumer = (*request.consumer).into();
         work.update(&live.main, from)
     })?;
-    work.ready = more || work.is_left();
+    work.ready = more || work.is_left()?;
     if taken.is_empty() {
         if request.waiter.is_some() {
             // The caller itself waits for what comes: the reply has the time.

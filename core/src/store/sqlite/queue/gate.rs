@@ -1,6 +1,7 @@
 //! What the queue's own limits let go now.
 
 use crate::protocol::Gate;
+use crate::store::sqlite::queue::due::FIRST_KEY;
 use crate::store::sqlite::queue::limits::Limits;
 use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::work::Work;
@@ -23,9 +24,21 @@ impl Work<'_> {
         self.limits().map_or((i64::MAX, Gate::Open), |limits| limits.gate(self.step.wall, claimed))
     }
 
-    /// Whether another may claim something now, as far as is known.
-    pub(super) fn is_left(&self) -> bool {
-        self.record.count(RowState::Ready) > 0 && self.gate().1 != Gate::MaxRunning
+    /// Whether another may claim something now, or is to know when, as far as is known: who waits does not know of a rate or a
+    /// key that has to wait since.
+    pub(super) fn is_left(&self) -> rusqlite::Result<bool> {
+        if self.gate().1 == Gate::MaxRunning {
+            return Ok(false);
+        }
+        Ok(self.record.count(RowState::Ready) > 0 || self.first_key()?.is_some())
+    }
+
+    /// When the first key that waits for a time may go on.
+    pub(super) fn first_key(&self) -> rusqlite::Result<Option<i64>> {
+        if !self.limits().is_some_and(|limits| limits.timed) {
+            return Ok(None);
+        }
+        self.step.connection.prepare_cached(FIRST_KEY)?.query_row([self.record.id], |row| row.get(0))
     }
 
     /// So many tasks went.

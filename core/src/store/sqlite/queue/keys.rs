@@ -6,7 +6,6 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::protocol::{KEY_LOOK, OwnLimits, PULL_MAX, TURN_BITS};
 use crate::store::sqlite::numbers::number;
-use crate::store::sqlite::queue::due::FIRST_KEY;
 use crate::store::sqlite::queue::limits::{Quarters, StoredRate};
 use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::{SEQUENCE, Task};
@@ -166,7 +165,15 @@ impl Work<'_> {
             .query_row((self.record.id, key, besides, most), |row| row.get(0))
     }
 
+    /// Whether any task is held, as in most queues none is.
+    fn holds_any(&self) -> bool {
+        self.record.count(RowState::Held) > 0
+    }
+
     fn holds(&self, key: &str, besides: i64) -> rusqlite::Result<bool> {
+        if !self.holds_any() {
+            return Ok(false);
+        }
         self.step
             .connection
             .prepare_cached(
@@ -199,7 +206,7 @@ impl Work<'_> {
             return Ok(());
         }
         self.change_key(&task.key);
-        if task.state == RowState::Ready {
+        if task.state == RowState::Ready && self.holds_any() {
             let others = self.in_line(&task.key, task.serial)?;
             if others.top.is_none_or(|top| i64::from(task.priority) > top) {
                 self.keys.dropped.insert(task.key.clone());
@@ -266,8 +273,10 @@ impl Work<'_> {
             return Ok(());
         }
         let share = i64::try_from(wanted.div_ceil(changed.len())).unwrap_or(i64::MAX);
-        for key in &changed {
-            self.pull(key, share)?;
+        if self.holds_any() {
+            for key in &changed {
+                self.pull(key, share)?;
+            }
         }
         for key in &changed {
             self.note_wait(key)?;
@@ -349,9 +358,7 @@ impl Work<'_> {
         if sweeps || others > 0 || self.record.count(RowState::Held) == 0 {
             return Ok(());
         }
-        let waits: Option<i64> =
-            self.step.connection.prepare_cached(FIRST_KEY)?.query_row([self.record.id], |row| row.get(0))?;
-        if waits.is_none() {
+        if self.first_key()?.is_none() {
             self.limits_mut().sweep = Some("".into());
         }
         Ok(())

@@ -56,12 +56,13 @@ impl StoredRate {
     pub(super) fn pace(self) -> (Quarters, Quarters) {
         let (count, burst) = (i64::from(self.count.max(1)), i64::from(self.burst));
         let gap = (4_000 * self.per).unsigned_abs().div_ceil(count.unsigned_abs()).cast_signed().max(1);
-        (gap, (burst - 1) * gap + (gap / 2).min(millis(RATE_SLACK) * 4_000))
+        (gap, (burst - 1) * gap + (gap * 9 / 10).min(millis(RATE_SLACK) * 4_000))
     }
 }
 
 impl StoredRate {
-    /// The time of a rate that may have been slower before: the next use waits for no more than one gap of what it is now.
+    /// The time of a rate that may have been slower before, or kept by a clock that was ahead: the next use waits for no more than
+    /// one gap of what it is now.
     pub(super) fn tat(self, tat: Quarters, now: Quarters) -> Quarters {
         let (gap, slack) = self.pace();
         tat.min(now.saturating_add(slack).saturating_add(gap))
@@ -128,10 +129,11 @@ impl Limits {
             return (0, Gate::Throttled(between(wall, self.held_until.saturating_mul(1_000))));
         }
         let (mut free, mut gate) = (i64::MAX, Gate::Open);
-        if let Some((gap, slack)) = self.rate.map(StoredRate::pace) {
-            free = ((now + slack - self.tat.max(now)).div_euclid(gap) + 1).max(0);
+        if let Some(rate) = self.rate {
+            let ((gap, slack), tat) = (rate.pace(), rate.tat(self.tat, now));
+            free = ((now + slack - tat.max(now)).div_euclid(gap) + 1).max(0);
             if free == 0 {
-                gate = Gate::Rate(micros_up(self.tat - slack - now));
+                gate = Gate::Rate(micros_up(tat - slack - now));
             }
         }
         if let Some(most) = self.max_running {
@@ -148,7 +150,7 @@ impl Limits {
     pub(super) fn pass(&mut self, wall: i64, count: usize) {
         if let Some(rate) = self.rate.filter(|_| count > 0) {
             let (count, now) = (i64::try_from(count).unwrap_or(i64::MAX), wall.saturating_mul(4));
-            self.tat = self.tat.max(now).saturating_add(rate.pace().0.saturating_mul(count));
+            self.tat = rate.tat(self.tat, now).max(now).saturating_add(rate.pace().0.saturating_mul(count));
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueRe
     for (task, _) in &taken {
         work.happen(Happened::Done, task, "")?;
     }
-    work.ready = more || work.is_left();
+    work.ready = more || work.is_left()?;
     let records = taken.into_iter().map(|(task, body)| {
         let remaining = Duration::ZERO;
         record_of(task, body.into(), TaskState::Claimed, remaining, None)

@@ -47,6 +47,7 @@ pub(super) fn stats(reading: &Reading<'_>, key: &str) -> rusqlite::Result<QueueR
         settings,
         schedules,
         schedules_late: first.map_or(Duration::ZERO, |due| between(due.saturating_mul(1_000), reading.wall)),
+        flows: number(record.flows.live),
     })))
 }
 

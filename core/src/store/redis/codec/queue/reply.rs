@@ -362,6 +362,7 @@ impl<'a> Items<'a> {
         (stats.schedules, stats.schedules_late) = (self.number()?, self.time()?);
         stats.settings.events = self.number()?;
         self.limits(&mut stats)?;
+        stats.flows = self.number()?;
         Some(stats)
     }
 }

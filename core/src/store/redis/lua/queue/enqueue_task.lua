@@ -15,7 +15,7 @@ local function next_task(id, spec, before)
     task[@DUE] = math.min(spec.due, task[@FIRST] + spec.span)
   end
   if spec.key ~= '' then
-    widen(task)
+    widen(task, @KEY)
     task[@KEY] = spec.key
   end
   if spec.node then

@@ -13,9 +13,9 @@ local function gate()
   if limits[@RATE_COUNT] > 0 then
     -- include rate.lua
     local gap, slack = pace(limits[@RATE_COUNT], limits[@RATE_PER], limits[@RATE_BURST])
-    local early = now_us + slack - math.max(limits[@RATE_TAT], now_us)
-    free = math.max(math.floor(early / gap) + 1, 0)
-    opens = free == 0 and limits[@RATE_TAT] - slack or 0
+    local tat = math.min(limits[@RATE_TAT], now_us + slack + gap)
+    free = math.max(math.floor((now_us + slack - math.max(tat, now_us)) / gap) + 1, 0)
+    opens = free == 0 and tat - slack or 0
   end
   if limits[@MAX_RUNNING] > 0 then
     local left = limits[@MAX_RUNNING] - redis.call('ZCARD', KEYS[@CLAIMED])

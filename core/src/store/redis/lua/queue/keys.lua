@@ -14,11 +14,12 @@ local key_texts, key_records, key_terms = {}, {}, {}
 local changed_keys, is_changed = {}, {}
 -- Keys of which a task of the highest priority has left the line.
 local dropped = {}
--- What most keys are allowed; and the record of one that has a task of this priority in line, and nothing else.
+-- What most keys are allowed; and what is stored of one that has a task of this priority in line, and nothing else: the number
+-- alone, as where each task has its own key there are as many of these as tasks.
 local plain_terms, plain_texts = nil, {}
 
 local function plain_text(priority)
-  plain_texts[priority] = plain_texts[priority] or cmsgpack.pack({ 0, 0, 0, 0, 0, priority })
+  plain_texts[priority] = plain_texts[priority] or cmsgpack.pack(priority)
   return plain_texts[priority]
 end
 
@@ -73,15 +74,29 @@ local function key_record(key)
   if not record then
     local text = key_text(key)
     record = text and cmsgpack.unpack(text) or { 0, 0, 0, 0, 0 }
+    if type(record) == 'number' then
+      record = { 0, 0, 0, 0, 0, record }
+    end
     key_records[key], key_terms[key] = record, terms_of(key)
   end
   return record
 end
 
+-- Whether no key has limits.
+local function are_free()
+  return limits[@KEY_CONCURRENCY] + limits[@KEY_COUNT] + limits[@OWN_SET] + limits[@COUNTS_RUNS] == 0
+end
+
 -- Whether nothing is known of a key but what its stored record says, and no key has limits.
 local function is_plain(key)
-  return key_text(key) ~= nil and not key_records[key]
-    and limits[@KEY_CONCURRENCY] + limits[@KEY_COUNT] + limits[@OWN_SET] + limits[@COUNTS_RUNS] == 0
+  return key_text(key) ~= nil and not key_records[key] and are_free()
+end
+
+-- Notes that a key has more than one task in line, or less.
+local function note_variety()
+  if limits[@KEYS_ALIKE] == 1 then
+    limits[@KEYS_ALIKE], limits_change = 0, true
+  end
 end
 
 local function note_change(key)

@@ -23,7 +23,7 @@ local function revive(dead)
   }
   if dead[@HISTORY] or dead[@KEY] or dead[@NODE] then
     widen(task)
-    task[@HISTORY], task[@KEY] = dead[@HISTORY] or false, dead[@KEY]
+    task[@HISTORY], task[@KEY] = dead[@HISTORY] or false, dead[@KEY] or false
   end
   if dead[@NODE] then
     mark(task, dead[@NODE])

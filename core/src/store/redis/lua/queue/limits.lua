@@ -4,7 +4,7 @@
 -- include record.lua
 
 local function no_limits()
-  local none = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0 }
+  local none = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0, 1 }
   return none
 end
 

@@ -62,6 +62,7 @@ local function leave_key(id)
 end
 
 local function hold(id, task, record)
+  note_variety()
   record[@KEY_HELD] = record[@KEY_HELD] + 1
   key_of[id], places[id] = task[@KEY], @HELD_TASK
   note_member(held_member(id, task), true)
@@ -97,6 +98,12 @@ end
 local function run_key(id)
   local task = mains[id]
   local key = task[@KEY]
+  if limits and limits[@KEYS_ALIKE] == 1 and are_free() then
+    -- It was the only one, and nobody counts what runs.
+    key_texts[key], places[id] = false, @CLAIMED
+    note_change(key)
+    return true
+  end
   leave_key(id)
   if is_plain(key) then
     key_of[id], places[id] = key, @CLAIMED

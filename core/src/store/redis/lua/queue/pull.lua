@@ -74,13 +74,28 @@ local function says(key, record)
   return looks or not is_idle
 end
 
+-- What is stored of a record that says something.
+local function text_of(record)
+  if #record == @KEY_FIXED + 1 then
+    local others = 0
+    for i = 1, @KEY_FIXED do
+      others = math.max(others, record[i])
+    end
+    if others == 0 then
+      return plain_text(record[#record])
+    end
+  end
+  note_variety()
+  return cmsgpack.pack(record)
+end
+
 local function write_records()
   local kept, gone = {}, {}
   local kept_count, gone_count = 0, 0
   for _, key in ipairs(changed_keys) do
     local record, text = key_records[key], key_texts[key]
     if record then
-      text = says(key, record) and cmsgpack.pack(record)
+      text = says(key, record) and text_of(record)
     end
     if text then
       kept[kept_count + 1], kept[kept_count + 2] = key, text

@@ -7,7 +7,7 @@
 --          many events are kept; how many tasks are held; how many keys wait for a time, and ms until the first of them may
 --          go on or -1; whether max_running is reached 0 or 1; us until the queue lets the next one go, or -1 if nothing
 --          holds it, and whether that is a throttle 0 or 1; max_running, rate: count, per ms, burst; of keys:
---          concurrency, rate: count, per ms, burst; 0 if there is no limit}
+--          concurrency, rate: count, per ms, burst; 0 if there is no limit; how many flows live}
 
 -- include record.lua
 -- include due.lua
@@ -37,4 +37,5 @@ return {
   opens == math.huge and 1 or 0, free == 0 and opens < math.huge and math.max(opens - now_us, 0) or -1,
   limit[@HELD_UNTIL] > now and 1 or 0, limit[@MAX_RUNNING], limit[@RATE_COUNT], limit[@RATE_PER], limit[@RATE_BURST],
   limit[@KEY_CONCURRENCY], limit[@KEY_COUNT], limit[@KEY_PER], limit[@KEY_BURST],
+  outbox and outbox[@LIVE_FLOWS] or 0,
 }

@@ -6,9 +6,10 @@
 -- How many were taken, and the bytes of their bodies.
 local taken_count, taken_size = 0, 0
 
--- The next ones in line. One that has been held has another turn in line than its record knows.
+-- The next ones in line. One that has been held has another turn in line than its record knows; turns cost a twentieth of a
+-- claim.
 local function next_in_line(first, count)
-  if not limits then
+  if not limits or limits[@KEYS_ALIKE] == 1 then
     local ids = redis.call('ZRANGE', KEYS[@READY], first, first + count - 1)
     fetch(ids)
     return ids
@@ -82,8 +83,8 @@ local function take_all(max, deliver)
   end
   if limits and #all > 0 and limits[@RATE_COUNT] > 0 then
     -- include rate.lua
-    local gap = pace(limits[@RATE_COUNT], limits[@RATE_PER], limits[@RATE_BURST])
-    limits[@RATE_TAT] = math.max(limits[@RATE_TAT], now_us) + #all * gap
+    local count, per, burst = limits[@RATE_COUNT], limits[@RATE_PER], limits[@RATE_BURST]
+    limits[@RATE_TAT] = math.max(tat_of(limits[@RATE_TAT], count, per, burst), now_us) + #all * pace(count, per, burst)
     limits_change = true
   end
   return all

@@ -21,8 +21,14 @@ end
 
 -- A task that had a place has it no more.
 local function leave_place(id)
-  if key_of[id] then
-    use_keys()
-    leave_key(id)
+  if not key_of[id] then
+    return
   end
+  if not leave_key and limits and limits[@COUNTS_RUNS] == 0 and stood[id] == @CLAIMED then
+    -- Nobody counts what runs.
+    key_of[id] = nil
+    return
+  end
+  use_keys()
+  leave_key(id)
 end

@@ -1,8 +1,8 @@
 -- Shared: the last fields of a task, which few have.
 
--- Makes room for what few tasks have, without a gap before it.
-local function widen(task)
-  for place = @BACKOFF, @ASKED do
+-- Makes room up to the last of what few tasks have, without a gap before it.
+local function widen(task, last)
+  for place = @BACKOFF, last or @ASKED do
     if task[place] == nil then
       task[place] = false
     end
@@ -12,5 +12,5 @@ end
 -- Notes which node of which flow a task is, without a gap before it.
 local function mark(task, node)
   widen(task)
-  task[@KEY], task[@NODE] = task[@KEY] or false, node
+  task[@NODE] = node
 end
