@@ -365,6 +365,7 @@ export interface QueueStats {
   died: number
   schedules: number
   schedulesLate: number
+  flows: number
   maxLen?: number
   deadMax: number
   deadAge: number

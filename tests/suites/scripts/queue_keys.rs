@@ -158,7 +158,7 @@ fn a_throttle_holds_the_key_and_puts_the_task_back_to_its_place() {
         .call(settle(&[("a", 40, Verdict::Throttle { time: ms(5_000) })]))
         .replies("done")
         .leaves(limited("held_until {now+5000}").ready("a", 7, "settled 40, verdict 7"));
-    let held = || limited("held_until {then+5000}, keys_alike 1").ready("a", 7, "");
+    let held = || limited("held_until {then+5000}, alike 1").ready("a", 7, "");
     given(held())
         .call(claim_or_wait(9, 5))
         .replies("empty {~5000} rank 0")
@@ -228,11 +228,8 @@ fn a_held_task_is_seen_and_moved_as_any_other() {
 
 #[test]
 fn a_queue_lets_no_more_run_than_it_may() {
-    let full = || {
-        limited("max_running 1, keys_alike 1")
-            .claimed("a", LATER, "receipt 40, attempts 1")
-            .ready("b", 20, "")
-    };
+    let full =
+        || limited("max_running 1, alike 1").claimed("a", LATER, "receipt 40, attempts 1").ready("b", 20, "");
     given(full()).call(claim(9)).replies("empty {~9000} rank 0").leaves(full().call("7: [[]]"));
     given(full()).call(pop(9)).replies("").changes_nothing();
     let free = || {
@@ -253,9 +250,8 @@ fn a_queue_lets_no_more_run_than_it_may() {
 
 #[test]
 fn a_queue_with_a_rate_says_when_the_next_may_go() {
-    let rated = |tat: &str| {
-        limited(&format!("rate_count 1, rate_per 60000, rate_burst 1, rate_tat {tat}, keys_alike 1"))
-    };
+    let rated =
+        |tat: &str| limited(&format!("rate_count 1, rate_per 60000, rate_burst 1, rate_tat {tat}, alike 1"));
     given(rated("0").ready("a", 19, "").ready("b", 20, "")).call(claim(9)).replies("*").leaves(
         rated("{us+60000000}")
             .claimed("a", &lease(), "receipt {us}, attempts 1")
@@ -274,7 +270,7 @@ fn a_queue_with_a_rate_says_when_the_next_may_go() {
 /// The clock was set back, or another master's is behind: no more than one gap is waited for.
 #[test]
 fn a_rate_whose_time_is_too_far_ahead_counts_as_just_used() {
-    let rate = "rate_count 1, rate_per 60000, rate_burst 1, rate_tat {then_us+3600000000}, keys_alike 1";
+    let rate = "rate_count 1, rate_per 60000, rate_burst 1, rate_tat {then_us+3600000000}, alike 1";
     given(limited(rate).ready("b", 20, ""))
         .call(claim(9))
         .replies("empty {~60000} rank 0")
@@ -284,9 +280,9 @@ fn a_rate_whose_time_is_too_far_ahead_counts_as_just_used() {
 /// As long as no key has had more than one task in line, or less, nobody asks what is known of those that leave it.
 #[test]
 fn where_all_keys_are_alike_what_leaves_the_line_was_its_keys_only_one() {
-    let alike = || limited("keys_alike 1").ready("a", 19, "key k").key("k", "in_line 0");
+    let alike = || limited("alike 1").ready("a", 19, "key k").key("k", "in_line 0");
     given(alike()).call(claim(1)).replies("*").leaves(
-        limited("keys_alike 1")
+        limited("alike 1")
             .claimed("a", &lease(), "receipt {us}, attempts 1, key k")
             .call("7: [[a {us}]]")
             .counts("counter {us}, sequence 20"),
@@ -303,7 +299,7 @@ fn where_all_keys_are_alike_what_leaves_the_line_was_its_keys_only_one() {
     given(limited("").claimed("a", LATER, "receipt 40, attempts 1, key k"))
         .call(claim(1))
         .replies("empty {~9000} rank 0")
-        .leaves(limited("keys_alike 1").claimed("a", LATER, "receipt 40, attempts 1, key k").call("7: [[]]"));
+        .leaves(limited("alike 1").claimed("a", LATER, "receipt 40, attempts 1, key k").call("7: [[]]"));
 }
 
 #[test]
@@ -318,7 +314,7 @@ fn a_key_gets_limits_of_its_own_and_loses_them() {
     given(nothing())
         .call(verb)
         .replies("done")
-        .leaves(nothing().own_limits("k", "3 5 60000 4 2").limits("own_set 1, counts_runs 1, keys_alike 1"));
+        .leaves(nothing().own_limits("k", "3 5 60000 4 2").limits("own_set 1, counts_runs 1, alike 1"));
     let set = || limited("own_set 1, counts_runs 1").own_limits("k", own);
     given(set())
         .call(limit_key("k", Some(3)))

@@ -317,7 +317,7 @@ fields! {
         OWN_SET = 11,
         KEY_SWEEP = 12,
         COUNTS_RUNS = 13,
-        KEYS_ALIKE = 14,
+        ALIKE = 14,
     }
 }
 

@@ -82,21 +82,9 @@ local function key_record(key)
   return record
 end
 
--- Whether no key has limits.
-local function are_free()
-  return limits[@KEY_CONCURRENCY] + limits[@KEY_COUNT] + limits[@OWN_SET] + limits[@COUNTS_RUNS] == 0
-end
-
 -- Whether nothing is known of a key but what its stored record says, and no key has limits.
 local function is_plain(key)
   return key_text(key) ~= nil and not key_records[key] and are_free()
-end
-
--- Notes that a key has more than one task in line, or less.
-local function note_variety()
-  if limits[@KEYS_ALIKE] == 1 then
-    limits[@KEYS_ALIKE], limits_change = 0, true
-  end
 end
 
 local function note_change(key)

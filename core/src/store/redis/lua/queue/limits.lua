@@ -14,3 +14,15 @@ local function own_member(key)
     'ZRANGE', KEYS[@KEY_LIMITS], string.format('[%s\1', key), string.format('(%s\2', key), 'BYLEX', 'LIMIT', 0, 1
   )[1]
 end
+
+-- Whether no key has limits.
+local function are_free()
+  return limits[@KEY_CONCURRENCY] + limits[@KEY_COUNT] + limits[@OWN_SET] + limits[@COUNTS_RUNS] == 0
+end
+
+-- Notes that a key has more than one task in line, or less.
+local function note_variety()
+  if limits[@ALIKE] == 1 then
+    limits[@ALIKE], limits_change = 0, true
+  end
+end

@@ -98,7 +98,7 @@ end
 local function run_key(id)
   local task = mains[id]
   local key = task[@KEY]
-  if limits and limits[@KEYS_ALIKE] == 1 and are_free() then
+  if limits and limits[@ALIKE] == 1 and are_free() then
     -- It was the only one, and nobody counts what runs.
     key_texts[key], places[id] = false, @CLAIMED
     note_change(key)

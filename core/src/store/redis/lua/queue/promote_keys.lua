@@ -51,8 +51,8 @@ end
 -- Tasks are held though none is in line and none runs: a library that knows no keys has settled what ran. And if nothing is
 -- known of any key, they are all alike again.
 local function heal_keys()
-  if limits[@KEYS_ALIKE] ~= 1 and redis.call('HLEN', KEYS[@KEY_RECORDS]) == 0 then
-    limits[@KEYS_ALIKE], limits_change = 1, true
+  if limits[@ALIKE] ~= 1 and redis.call('HLEN', KEYS[@KEY_RECORDS]) == 0 then
+    limits[@ALIKE], limits_change = 1, true
   end
   if limits[@KEY_SWEEP] or redis.call('ZCARD', KEYS[@HELD]) == 0 then
     return

@@ -9,7 +9,7 @@ local taken_count, taken_size = 0, 0
 -- The next ones in line. One that has been held has another turn in line than its record knows; turns cost a twentieth of a
 -- claim.
 local function next_in_line(first, count)
-  if not limits or limits[@KEYS_ALIKE] == 1 then
+  if not limits or limits[@ALIKE] == 1 then
     local ids = redis.call('ZRANGE', KEYS[@READY], first, first + count - 1)
     fetch(ids)
     return ids
