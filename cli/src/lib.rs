@@ -28,6 +28,7 @@ mod seconds;
 mod store;
 mod text;
 mod usage;
+mod web;
 mod work;
 
 use std::ffi::OsString;
@@ -63,6 +64,7 @@ fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failur
         Verb::Flows(verb) => flows::perform(verb, globals, report),
         Verb::Schedules(verb) => schedules::perform(verb, globals, report),
         Verb::Metrics { queues } => metrics::metrics(queues, globals, report),
+        Verb::Web(order) => web::web(order, globals, report),
         Verb::Doctor => doctor::doctor(globals, report),
         Verb::Completions { shell } => pages::completions(*shell),
         Verb::Man => pages::man(),

@@ -88,6 +88,11 @@ impl Report {
         }
     }
 
+    /// Logs what somebody did, always as JSON.
+    pub fn act(&self, fields: &Value) {
+        self.print(&fields.to_string());
+    }
+
     /// Passes on what a command wrote to its stderr.
     pub fn pass_on(&self, bytes: &[u8]) {
         // A closed stderr is nobody's error.

@@ -5,6 +5,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use stanchion::ClientBuilder;
 use stanchion::blocking::Client;
 
 use crate::arguments::Globals;
@@ -13,6 +14,11 @@ use crate::report::Report;
 
 /// Connects to the store that the arguments name.
 pub fn open(globals: &Globals, report: &Report) -> Result<Client, Failure> {
+    Ok(builder(globals, report)?.open_blocking()?)
+}
+
+/// What a client of that store is made with.
+pub fn builder(globals: &Globals, report: &Report) -> Result<ClientBuilder, Failure> {
     let url = match globals.url.as_deref().filter(|url| !url.is_empty()) {
         Some(url) => url.to_owned(),
         None if globals.require_url => {
@@ -24,7 +30,7 @@ pub fn open(globals: &Globals, report: &Report) -> Result<Client, Failure> {
     if url == "memory:" {
         report.note("memory: is a store of this process alone: no other sees its locks and tasks");
     }
-    let mut builder = Client::builder(&url);
+    let mut builder = stanchion::Client::builder(&url);
     if let Some(prefix) = &globals.lock_prefix {
         builder = builder.lock_prefix(prefix);
     }
@@ -34,7 +40,7 @@ pub fn open(globals: &Globals, report: &Report) -> Result<Client, Failure> {
     if let Some(timeout) = globals.timeout {
         builder = builder.timeout(timeout);
     }
-    Ok(builder.open_blocking()?)
+    Ok(builder)
 }
 
 /// The URL of this user's store on this machine. Said aloud: somebody who forgot the variable would

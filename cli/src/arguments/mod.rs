@@ -4,6 +4,7 @@ mod flows;
 mod limit;
 mod queue;
 mod schedules;
+mod web;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -14,6 +15,7 @@ pub use flows::FlowsVerb;
 pub use limit::{LimitKindWord, LimitOrder};
 pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, EventsOrder, KeyOrder, QueuesVerb, WorkOrder};
 pub use schedules::{OverlapWord, ScheduleOrder, SchedulesVerb};
+pub use web::WebOrder;
 
 use crate::exit;
 use crate::seconds::{cooldown, seconds, ttl, wait};
@@ -157,6 +159,16 @@ pub enum Verb {
         #[arg(value_name = "QUEUE")]
         queues: Vec<String>,
     },
+    /// Serve the dashboard: what is stuck, and why, in a browser
+    ///
+    /// The first page says what is wrong now: tasks that are late and why, locks that are held while others wait, keys that are
+    /// throttled, deaths, schedules that nobody fires, and promises that do not hold on this store. Then queues, locks of every
+    /// kind with their lines, workers, and the server. Each page shows the command that does the same. Actions are logged as
+    /// JSON on stderr, with who took them.
+    ///
+    /// It listens on the loopback address only, unless it is told who may come in.
+    #[command(after_long_help = exit::help())]
+    Web(WebOrder),
     /// Examine the store: what it is like, and which promises hold on it
     ///
     /// Looks at the server's version, role, replication, persistence, memory policy and clock, or at the file, its

@@ -208,6 +208,13 @@ impl Running {
         Self { child, out: None, err: Some(task(|| text(err))) }
     }
 
+    /// As [`Running::start`], but its stderr is the command's own.
+    pub fn start_with_stderr(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let out = child.stdout.take().unwrap();
+        Self { child, out: Some(task(|| text(out))), err: None }
+    }
+
     /// Waits for its end, and for that of everybody who has its stdout.
     pub fn finish(mut self) -> Outcome {
         let status = self.wait();

@@ -21,5 +21,6 @@ mod schedules;
 mod signals;
 mod space;
 mod usage;
+mod web;
 mod work;
 mod work_ends;

@@ -1,0 +1,302 @@
+//! What can be done on the pages. Each action is one verb of the store's, is logged with who did it, and leads back to a page
+//! that says what became of it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::Extension;
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Form, Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use serde_json::json;
+use stanchion::{Cancelled, DeadTasks, Error, Removed, Rescheduled};
+
+use crate::web::App;
+use crate::web::failing::Failing;
+use crate::web::html::{Reader, many, number};
+use crate::web::look::handle;
+use crate::web::notes::Note;
+use crate::web::pages::flows::flow_link;
+use crate::web::pages::locks::kind;
+use crate::web::pages::queue::link;
+use crate::web::problems::lock_link;
+
+/// Dead tasks that one step of an action on many takes.
+const STEP: u64 = 1_000;
+/// For how long the removal of a dead task can be undone.
+const UNDO: Duration = Duration::from_secs(60);
+
+/// What an action needs.
+type Doer = (State<Arc<App>>, Extension<Reader>);
+/// The page to which it leads, or why it was not done.
+type Done = Result<Response, Failing>;
+
+/// Which of the dead are meant.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Which {
+    reason: String,
+    prefix: String,
+}
+
+/// A name that was typed.
+#[derive(Debug, Deserialize)]
+pub struct Typed {
+    typed: String,
+}
+
+/// In how long a task is due.
+#[derive(Debug, Deserialize)]
+pub struct Due {
+    minutes: u64,
+}
+
+/// Pauses a queue, or resumes it.
+pub async fn queue((app, reader): Doer, Path((name, verb)): Path<(String, String)>) -> Done {
+    let queue = app.client.queue(&name);
+    let done = match &*verb {
+        "pause" => queue.pause().await.map(|()| "The queue is paused.".to_owned()),
+        "resume" => queue.resume().await.map(|()| "The queue goes on.".to_owned()),
+        _ => return Err(nothing()),
+    };
+    told(&app, &reader, &verb, &[&name], &link(&name), done)
+}
+
+/// Does something with one task.
+pub async fn task(
+    (app, reader): Doer,
+    Path((name, id, verb)): Path<(String, String, String)>,
+    form: Result<Form<Due>, FormRejection>,
+) -> Done {
+    let queue = app.client.queue(&name);
+    let page = crate::web::describe::task_link(&name, &id);
+    let (back, done) = match &*verb {
+        "remove" => (
+            link(&name),
+            queue.remove(&id, None).await.map(|removed| match removed {
+                Removed::Removed => "The task is gone.".to_owned(),
+                _ => "There was none that waits; one that runs is cancelled.".into(),
+            }),
+        ),
+        "cancel" => (
+            page,
+            queue.cancel(&id).await.map(|cancelled| match cancelled {
+                Cancelled::Running => "Its run is told to end.".to_owned(),
+                Cancelled::Removed => "It did not run any more, and is gone.".into(),
+                _ => "There was none.".into(),
+            }),
+        ),
+        "run-now" => (page, queue.reschedule(&id, SystemTime::now()).await.map(rescheduled)),
+        "reschedule" => {
+            let Ok(Form(due)) = form else { return Err(Failing::Wrong("It was not said when.".into())) };
+            let at =
+                SystemTime::now() + Duration::from_secs(due.minutes.saturating_mul(60).min(365 * 86_400));
+            (page, queue.reschedule(&id, at).await.map(rescheduled))
+        }
+        "kick" => (
+            page,
+            queue.kick(DeadTasks::ids([id.as_str()])).await.map(|kicked| match kicked {
+                0 => "No task of this id is dead, or one lives.".to_owned(),
+                _ => "It is ready again.".into(),
+            }),
+        ),
+        "remove-dead" => return Ok(remove_later(&app, &reader, name, id)),
+        _ => return Err(nothing()),
+    };
+    told(&app, &reader, &verb, &[&name, &id], &back, done)
+}
+
+/// A dead task goes in a minute: until then nothing is lost, whatever becomes of this process.
+fn remove_later(app: &Arc<App>, reader: &Reader, name: String, id: String) -> Response {
+    let note = Note {
+        text: format!("{id} will be removed in a minute."),
+        undo_until: Some(Instant::now() + UNDO),
+        ..Note::default()
+    };
+    let number = app.notes.add(note);
+    log(app, reader, "remove_dead_later", &[&name, &id], "noted");
+    let (app, reader) = (Arc::clone(app), reader.clone());
+    let back = format!("{}/dead?note={number}", link(&name));
+    tokio::spawn(async move {
+        tokio::time::sleep(UNDO).await;
+        if !app.notes.is_due(number) {
+            return;
+        }
+        let removed = app.client.queue(&name).remove_dead(DeadTasks::ids([id.as_str()])).await;
+        let (text, is_bad) = match &removed {
+            Ok(0) => (format!("{id} was not dead any more."), false),
+            Ok(_) => (format!("{id} is removed."), false),
+            Err(error) => (format!("{id} was not removed: {error}"), true),
+        };
+        log(&app, &reader, "remove_dead", &[&name, &id], &text);
+        app.notes.set(number, Note { text, is_bad, ..Note::default() });
+    });
+    Redirect::to(&back).into_response()
+}
+
+/// Takes back what was to be done in a minute.
+pub async fn undo((app, reader): Doer, Path(number): Path<u64>) -> Done {
+    if !app.notes.undo(number) {
+        return Err(Failing::Wrong("It is too late to undo this.".into()));
+    }
+    log(&app, &reader, "undo", &[], "undone");
+    Ok(led(&app, "/queues", "Undone: nothing was removed.".into(), false))
+}
+
+/// Does something with all of the dead that are meant, in steps.
+pub async fn dead(
+    (app, reader): Doer,
+    Path((name, verb)): Path<(String, String)>,
+    Form(which): Form<Which>,
+) -> Done {
+    if !["kick", "remove"].contains(&&*verb) {
+        return Err(nothing());
+    }
+    let note = app.notes.add(Note { text: "It begins".into(), goes_on: true, ..Note::default() });
+    let back = format!("{}/dead?note={note}", link(&name));
+    log(&app, &reader, &format!("{verb}_dead"), &[&name, &which.reason, &which.prefix], "begun");
+    let (app, reader) = (Arc::clone(&app), reader.0.clone());
+    tokio::spawn(async move {
+        let (count, error) = in_steps(&app, &name, &verb, &which, note).await;
+        let did = if verb == "kick" { "ready again" } else { "removed" };
+        let mut text = format!("{} {did}.", many(count, "task is", "tasks are"));
+        if let Some(error) = &error {
+            text += &format!(" Then it failed: {error}");
+        }
+        log(&app, &reader, &format!("{verb}_dead"), &[&name, &which.reason, &which.prefix], &text);
+        app.notes.set(note, Note { text, is_bad: error.is_some(), ..Note::default() });
+    });
+    Ok(Redirect::to(&back).into_response())
+}
+
+/// So many in all, and why it ended before it was done.
+async fn in_steps(app: &App, name: &str, verb: &str, which: &Which, note: u64) -> (u64, Option<Error>) {
+    let queue = app.client.queue(name);
+    let mut count = 0;
+    loop {
+        let step = DeadTasks::oldest(STEP).reason(which.reason.as_str()).prefix(which.prefix.as_str());
+        let done = if verb == "kick" { queue.kick(step).await } else { queue.remove_dead(step).await };
+        match done {
+            Ok(0) => return (count, None),
+            Ok(some) => count += some,
+            Err(error) => return (count, Some(error)),
+        }
+        let text = format!("{} so far", number(count));
+        app.notes.set(note, Note { text, goes_on: true, ..Note::default() });
+    }
+}
+
+/// Does something with a schedule.
+pub async fn schedule((app, reader): Doer, Path((name, id, verb)): Path<(String, String, String)>) -> Done {
+    let queue = app.client.queue(&name);
+    let was =
+        |there: bool, text: &str| if there { text.to_owned() } else { "There is no such schedule.".into() };
+    let done = match &*verb {
+        "pause" => queue.pause_schedule(&id).await.map(|there| was(there, "The schedule is paused.")),
+        "resume" => queue.resume_schedule(&id).await.map(|there| was(there, "The schedule goes on.")),
+        "run" => queue.run_schedule(&id).await.map(|task| match task {
+            Some(task) => format!("It has made the task {task}."),
+            None => "There is no such schedule.".into(),
+        }),
+        "remove" => queue.remove_schedule(&id).await.map(|there| was(there, "The schedule is gone.")),
+        _ => return Err(nothing()),
+    };
+    told(
+        &app,
+        &reader,
+        &format!("{verb}_schedule"),
+        &[&name, &id],
+        &format!("{}/schedules", link(&name)),
+        done,
+    )
+}
+
+/// Does something with a flow.
+pub async fn flow((app, reader): Doer, Path((name, id, verb)): Path<(String, String, String)>) -> Done {
+    let queue = app.client.queue(&name);
+    let done = match &*verb {
+        "cancel" => queue.cancel_flow(&id).await.map(|there| match there {
+            true => "The flow is cancelled.".to_owned(),
+            false => "It had ended.".into(),
+        }),
+        "retry" => queue.retry_flow(&id).await.map(|there| match there {
+            true => "What had not succeeded runs again.".to_owned(),
+            false => "There is no such flow.".into(),
+        }),
+        _ => return Err(nothing()),
+    };
+    told(&app, &reader, &format!("{verb}_flow"), &[&name, &id], &flow_link(&name, &id), done)
+}
+
+/// Breaks a lock whose name was typed.
+pub async fn break_lock(
+    (app, reader): Doer,
+    Path((asked, name)): Path<(String, String)>,
+    Form(typed): Form<Typed>,
+) -> Done {
+    let kind = kind(&asked)?;
+    let back = lock_link(kind, &name);
+    if typed.typed != name {
+        return Ok(led(
+            &app,
+            &back,
+            "The name that was typed is another one; nothing was done.".into(),
+            true,
+        ));
+    }
+    let done = handle(&app.client, kind, &name).break_lease().await.map(|broken| match broken {
+        true => "The lock is broken.".to_owned(),
+        false => "Nobody held it.".into(),
+    });
+    told(&app, &reader, "break", &[kind.name(), &name], &back, done)
+}
+
+fn rescheduled(done: Rescheduled) -> String {
+    match done {
+        Rescheduled::Moved(_) => "It has another time.".into(),
+        Rescheduled::Claimed => "It runs.".into(),
+        Rescheduled::Dead => "It is dead.".into(),
+        _ => "There is none.".into(),
+    }
+}
+
+fn nothing() -> Failing {
+    Failing::Wrong("There is nothing of the kind to be done.".into())
+}
+
+/// Logs what was done, and leads back.
+fn told(
+    app: &App,
+    reader: &Reader,
+    verb: &str,
+    of: &[&str],
+    back: &str,
+    done: Result<String, Error>,
+) -> Done {
+    match done {
+        Ok(text) => {
+            log(app, reader, verb, of, &text);
+            Ok(led(app, back, text, false))
+        }
+        Err(error) => {
+            log(app, reader, verb, of, &error.to_string());
+            Err(error.into())
+        }
+    }
+}
+
+fn led(app: &App, back: &str, text: String, is_bad: bool) -> Response {
+    let note = app.notes.add(Note { text, is_bad, ..Note::default() });
+    Redirect::to(&format!("{back}?note={note}")).into_response()
+}
+
+fn log(app: &App, reader: &Reader, verb: &str, of: &[&str], outcome: &str) {
+    app.report.act(&json!({
+        "at": crate::web::html::stamp(SystemTime::now()),
+        "who": if reader.who.is_empty() { None } else { Some(&reader.who) },
+        "did": verb,
+        "of": of,
+        "outcome": outcome,
+    }));
+}

@@ -1,0 +1,196 @@
+//! Who may come in.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::arguments::WebOrder;
+use crate::failure::Failure;
+
+/// Characters of a token at least.
+const TOKEN_LEAST: usize = 16;
+/// Names and passwords that have been found right: to check one takes a tenth of a second on purpose.
+const KNOWN_MOST: usize = 64;
+
+/// How it is asked who somebody is.
+pub enum Auth {
+    /// Not at all.
+    None,
+    /// By one of these.
+    Asked { passwords: HashMap<String, String>, token: Option<String>, known: Mutex<HashMap<String, String>> },
+    /// A proxy has asked, and says it in this header.
+    Proxy(String),
+}
+
+/// What is answered to who is nobody.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A browser asks for name and password if it is told to.
+    Unknown { basic: bool },
+    /// The request did not come through the proxy.
+    NoProxy,
+}
+
+impl Auth {
+    /// Reads the files that the arguments name.
+    pub fn of(order: &WebOrder) -> Result<Self, Failure> {
+        if let Some(header) = &order.behind_proxy {
+            axum::http::HeaderName::try_from(header.as_str()).map_err(|_| {
+                Failure::usage(format!("{header:?} is not a header's name"), "give one like X-Forwarded-User")
+            })?;
+            return Ok(Self::Proxy(header.clone()));
+        }
+        if order.auth.is_none() && order.token.is_none() {
+            return Ok(Self::None);
+        }
+        let passwords = order.auth.as_deref().map_or_else(|| Ok(HashMap::new()), passwords)?;
+        let token = order.token.as_deref().map(token).transpose()?;
+        Ok(Self::Asked { passwords, token, known: Mutex::default() })
+    }
+
+    /// Whether anybody is asked.
+    pub fn asks(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// Who sent the request; nothing is known of them if nobody is asked.
+    pub fn who(&self, headers: &HeaderMap) -> Result<String, Refusal> {
+        match self {
+            Self::None => Ok(String::new()),
+            Self::Proxy(header) => {
+                let said = headers.get(header).and_then(|said| said.to_str().ok());
+                said.filter(|who| !who.is_empty()).map(str::to_owned).ok_or(Refusal::NoProxy)
+            }
+            Self::Asked { passwords, token, known } => {
+                let unknown = Refusal::Unknown { basic: !passwords.is_empty() };
+                let said = headers.get(AUTHORIZATION).and_then(|said| said.to_str().ok());
+                let Some((scheme, secret)) = said.and_then(|said| said.split_once(' ')) else {
+                    return Err(unknown);
+                };
+                let secret = secret.trim();
+                if scheme.eq_ignore_ascii_case("bearer") {
+                    let is_right = token.as_ref().is_some_and(|token| are_same(token, secret));
+                    return if is_right { Ok("bearer".into()) } else { Err(unknown) };
+                }
+                if !scheme.eq_ignore_ascii_case("basic") {
+                    return Err(unknown);
+                }
+                basic(secret, passwords, known).ok_or(unknown)
+            }
+        }
+    }
+}
+
+/// Whose name and password these are.
+fn basic(
+    secret: &str,
+    passwords: &HashMap<String, String>,
+    known: &Mutex<HashMap<String, String>>,
+) -> Option<String> {
+    let lock = || known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(name) = lock().get(secret) {
+        return Some(name.clone());
+    }
+    let decoded = String::from_utf8(BASE64_STANDARD.decode(secret).ok()?).ok()?;
+    let (name, password) = decoded.split_once(':')?;
+    let hash = passwords.get(name)?;
+    if !bcrypt::verify(password, hash).unwrap_or(false) {
+        return None;
+    }
+    let mut known = lock();
+    if known.len() >= KNOWN_MOST {
+        known.clear();
+    }
+    known.insert(secret.to_owned(), name.to_owned());
+    Some(name.to_owned())
+}
+
+/// In a time that does not tell where they differ.
+fn are_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path)
+        .map_err(|error| Failure::system(&format!("reading {} failed", path.display()), &error))
+}
+
+fn passwords(path: &Path) -> Result<HashMap<String, String>, Failure> {
+    let wrong = |line: usize| {
+        let what = format!("line {line} of {} is not a name, a colon and a bcrypt hash", path.display());
+        Failure::usage(what, "make it with htpasswd -B")
+    };
+    let text = read(path)?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let passwords: HashMap<String, String> = lines
+        .map(|(number, line)| {
+            let (name, hash) = line.trim().split_once(':').ok_or_else(|| wrong(number))?;
+            let is_bcrypt = ["$2y$", "$2b$", "$2a$"].iter().any(|start| hash.starts_with(start));
+            if name.is_empty() || !is_bcrypt { Err(wrong(number)) } else { Ok((name.into(), hash.into())) }
+        })
+        .collect::<Result<_, _>>()?;
+    if passwords.is_empty() {
+        return Err(Failure::usage(format!("{} has no names", path.display()), "make it with htpasswd -B"));
+    }
+    Ok(passwords)
+}
+
+fn token(path: &Path) -> Result<String, Failure> {
+    let text = read(path)?;
+    let token = text.lines().next().unwrap_or_default().trim();
+    if token.len() < TOKEN_LEAST {
+        let what = format!("the token in {} has fewer than {TOKEN_LEAST} characters", path.display());
+        return Err(Failure::usage(what, "make one with openssl rand -hex 16"));
+    }
+    Ok(token.into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests may panic")]
+    use super::*;
+
+    fn asked(header: &str, auth: &Auth) -> Result<String, Refusal> {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, header.parse().unwrap());
+        auth.who(&headers)
+    }
+
+    #[test]
+    fn only_the_right_password_or_token_comes_in() {
+        let hash = bcrypt::hash("secret", 4).unwrap();
+        let auth = Auth::Asked {
+            passwords: [("ann".into(), hash)].into(),
+            token: Some("0123456789abcdef".into()),
+            known: Mutex::default(),
+        };
+        let basic = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
+        // The second time it is known.
+        for _ in 0..2 {
+            assert_eq!(asked(&basic("ann:secret"), &auth).as_deref(), Ok("ann"));
+            assert!(asked(&basic("ann:secret2"), &auth).is_err());
+            assert!(asked(&basic("bob:secret"), &auth).is_err());
+        }
+        assert_eq!(asked("bearer 0123456789abcdef", &auth).as_deref(), Ok("bearer"));
+        for wrong in ["Bearer 0123456789abcde", "Bearer 0123456789abcdeg", "Digest x", "Basic !", "Basic"] {
+            assert_eq!(asked(wrong, &auth), Err(Refusal::Unknown { basic: true }), "{wrong}");
+        }
+        assert_eq!(auth.who(&HeaderMap::new()), Err(Refusal::Unknown { basic: true }));
+    }
+
+    #[test]
+    fn a_proxy_says_who_it_is() {
+        let auth = Auth::Proxy("X-User".into());
+        let mut headers = HeaderMap::new();
+        assert_eq!(auth.who(&headers), Err(Refusal::NoProxy));
+        headers.insert("x-user", "ann".parse().unwrap());
+        assert_eq!(auth.who(&headers).as_deref(), Ok("ann"));
+    }
+}

@@ -1,0 +1,96 @@
+//! What actions say afterwards, on the page to which they lead; and what is done in steps, or not yet.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// For how long a note is kept.
+const KEPT: Duration = Duration::from_secs(600);
+/// Notes at most: what is older goes.
+const MOST: usize = 1_000;
+
+/// One note.
+#[derive(Clone, Debug, Default)]
+pub struct Note {
+    /// What happened.
+    pub text: String,
+    /// Whether it went wrong.
+    pub is_bad: bool,
+    /// Whether more is to come.
+    pub goes_on: bool,
+    /// Until when it can be undone.
+    pub undo_until: Option<Instant>,
+}
+
+/// All notes of this process.
+#[derive(Default)]
+pub struct Notes {
+    next: AtomicU64,
+    notes: Mutex<HashMap<u64, (Instant, Note)>>,
+}
+
+impl Notes {
+    /// Keeps one; its number.
+    pub fn add(&self, note: Note) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        self.set(number, note);
+        number
+    }
+
+    /// Keeps another one under this number.
+    pub fn set(&self, number: u64, note: Note) {
+        let mut notes = self.lock();
+        notes.retain(|_, (at, _)| at.elapsed() < KEPT);
+        if notes.len() >= MOST {
+            let oldest = notes.keys().min().copied();
+            oldest.map(|oldest| notes.remove(&oldest));
+        }
+        notes.insert(number, (Instant::now(), note));
+    }
+
+    /// The note with this number.
+    pub fn get(&self, number: u64) -> Option<Note> {
+        self.lock().get(&number).map(|(_, note)| note.clone())
+    }
+
+    /// Whether what can be undone still could; it is not done then.
+    pub fn undo(&self, number: u64) -> bool {
+        let mut notes = self.lock();
+        let Some((_, note)) = notes.get_mut(&number) else { return false };
+        note.undo_until.take_if(|until| *until > Instant::now()).is_some()
+    }
+
+    /// Whether what was to be done at the end of its time is to be done; it cannot be undone any more.
+    pub fn is_due(&self, number: u64) -> bool {
+        let mut notes = self.lock();
+        notes.get_mut(&number).is_some_and(|(_, note)| note.undo_until.take().is_some())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, (Instant, Note)>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_either_undone_or_done() {
+        let notes = Notes::default();
+        let note = || Note { undo_until: Some(Instant::now() + Duration::from_secs(60)), ..Note::default() };
+        let (one, other) = (notes.add(note()), notes.add(note()));
+        assert!(notes.undo(one) && !notes.undo(one) && !notes.is_due(one));
+        assert!(notes.is_due(other) && !notes.is_due(other) && !notes.undo(other));
+    }
+
+    #[test]
+    fn so_many_are_kept() {
+        let notes = Notes::default();
+        for _ in 0..=MOST {
+            notes.add(Note::default());
+        }
+        assert!(notes.get(1).is_none() && notes.get(2).is_some());
+    }
+}

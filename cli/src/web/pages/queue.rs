@@ -1,0 +1,199 @@
+//! A queue: why it does not move, what it has, what was before.
+
+use std::time::SystemTime;
+
+use axum::extract::Path;
+use maud::{Markup, html};
+use stanchion::{Gate, KeyInfo};
+
+use crate::web::describe::{counts, facts, series, since, tasks};
+use crate::web::html::{Place, Reader, button, careful, clock, command, empty, many, number, part, shown};
+use crate::web::look::QueueLook;
+use crate::web::pages::{Shown, Visit, next_page};
+use crate::web::problems::cause;
+
+/// Tasks, consumers and keys that a queue's page shows.
+const FIRST: usize = 10;
+/// Keys on a page of theirs.
+const KEYS: usize = 100;
+
+/// The page of a queue.
+pub async fn queue(visit: Visit, Path(name): Path<String>) -> Shown {
+    let queue = visit.app.client.queue(&name);
+    let stats = queue.stats().await?;
+    let first = queue.peek(FIRST).await?;
+    let consumers = queue.consumers().await?;
+    let look = visit.app.lookout.latest().await;
+    let known = look.queues.iter().find(|queue| queue.name == name);
+    let seen = QueueLook {
+        name: name.clone(),
+        stats: stats.clone(),
+        due_since: first.first().map(|first| first.due),
+        tried: None,
+        history: known.map(|known| known.history.clone()).unwrap_or_default(),
+    };
+    let of_queue: Vec<_> =
+        look.problems.iter().filter(|problem| problem.link.starts_with(&link(&name))).collect();
+    Ok(visit.page(
+        Place::Queues,
+        &name,
+        &html! {
+            h1 { "Queue " (shown(&name)) }
+            (parts_of(&name))
+            @if !of_queue.is_empty() {
+                ul.problems { @for problem in of_queue { li { a href=(problem.link) { (problem.text) } } } }
+            }
+            (moves(&seen))
+            (counts(&stats))
+            (command(&["stanchion", "queues", "stats", &name]))
+            (actions(&name, stats.paused, &visit.reader))
+            h2 { "First in line" }
+            @if first.is_empty() {
+                (empty("Nothing is due.", &["stanchion", "enqueue", &name, "ID"]))
+            } @else {
+                (tasks(&name, &first))
+                p { a href=(format!("{}/tasks", link(&name))) { "All tasks" } }
+            }
+            h2 { "Consumers" }
+            @if consumers.is_empty() {
+                (empty("Nobody works on it.", &["stanchion", "work", &name, "--", "command"]))
+            } @else {
+                (consumers_table(&consumers))
+            }
+            h2 { "Limits" }
+            (limits(&seen))
+            (series(&seen.history))
+        },
+    ))
+}
+
+/// The keys that hold tasks, or have limits.
+pub async fn keys(visit: Visit, Path(name): Path<String>) -> Shown {
+    let page = visit.app.client.queue(&name).list_keys(visit.asked.from.as_deref(), KEYS).await?;
+    Ok(visit.page(Place::Queues, &format!("Keys of {name}"), &html! {
+        h1 { "Keys of " (shown(&name)) }
+        (parts_of(&name))
+        (command(&["stanchion", "queues", "keys", &name]))
+        @if page.keys.is_empty() {
+            (empty("No key holds tasks, and none has limits of its own.", &["stanchion", "enqueue", &name, "ID", "--key", "KEY"]))
+        } @else {
+            (keys_table(&page.keys))
+            (next_page(&format!("{}/keys", link(&name)), page.next.as_deref(), &[]))
+        }
+    }))
+}
+
+/// The page of a queue.
+pub fn link(name: &str) -> String {
+    format!("/queues/{}", part(name))
+}
+
+/// The pages about parts of a queue.
+pub fn parts_of(name: &str) -> Markup {
+    let of = [
+        ("", "Queue"),
+        ("/tasks", "Tasks"),
+        ("/dead", "Dead"),
+        ("/keys", "Keys"),
+        ("/schedules", "Schedules"),
+        ("/flows", "Flows"),
+    ];
+    html! {
+        p.soft { @for (path, title) in of { a href=(format!("{}{path}", link(name))) { (title) } " " } }
+    }
+}
+
+/// Whether what is due is given out, and if not, why.
+fn moves(seen: &QueueLook) -> Markup {
+    let stats = &seen.stats;
+    let says = match (stats.ready, stats.held) {
+        (0, 0) => "Nothing waits to be given out.".to_owned(),
+        (0, held) => format!("{} held by the limits of their keys.", many(held, "task is", "tasks are")),
+        (ready, _) => format!(
+            "{} due, the first for {}: {}.",
+            many(ready, "task is", "tasks are"),
+            since(seen.due_since),
+            cause(seen, SystemTime::now())
+        ),
+    };
+    html! { p { (says) } }
+}
+
+fn actions(name: &str, paused: bool, reader: &Reader) -> Markup {
+    let to = |verb: &str| format!("{}/{verb}", link(name));
+    html! {
+        div.acts {
+            @if paused {
+                (button(&to("resume"), "Resume", reader))
+                (command(&["stanchion", "queues", "resume", name]))
+            } @else {
+                (careful(&to("pause"), "Pause", "No task will be given out until it is resumed. What runs goes on.", reader))
+                (command(&["stanchion", "queues", "pause", name]))
+            }
+        }
+    }
+}
+
+fn limits(seen: &QueueLook) -> Markup {
+    let (stats, now) = (&seen.stats, SystemTime::now());
+    let settings = &stats.settings;
+    let rate = |rate: Option<stanchion::Rate>| match rate {
+        Some(rate) => html! { (number(rate.count.into())) " per " (crate::web::html::lasting(rate.per)) },
+        None => html! { "none" },
+    };
+    let most = |most: Option<u64>| html! { (most.map_or_else(|| "none".into(), number)) };
+    let gate = match stats.gate {
+        Gate::Open => "open".to_owned(),
+        Gate::Rate(opens) | Gate::Throttled(opens) => {
+            format!("{} until {}", stats.gate.name(), clock(now + opens))
+        }
+        gate => gate.name().replace('_', " "),
+    };
+    facts(&[
+        ("gate", html! { (gate) }),
+        ("runs at once", most(settings.max_running)),
+        ("rate", rate(settings.rate)),
+        ("of each key at once", most(settings.key_concurrency.map(u64::from))),
+        ("rate of each key", rate(settings.key_rate)),
+        ("tasks at most", most(settings.max_len)),
+    ])
+}
+
+/// Those who wait for tasks, or have some.
+pub fn consumers_table(consumers: &[stanchion::Consumer]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="A table" {
+            table {
+                thead { tr { th { "Label" } th { "Host" } th.n { "Process" } th.n { "Waiting" } th.n { "Running" } } }
+                tbody {
+                    @for one in consumers {
+                        tr {
+                            td { (shown(&one.label)) } td { (shown(&one.host)) } td.n { (one.pid) }
+                            td.n { (number(one.waiters)) } td.n { (number(one.claims)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn keys_table(keys: &[KeyInfo]) -> Markup {
+    let now = SystemTime::now();
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="A table" {
+            table {
+                thead { tr { th { "Key" } th.n { "Running" } th.n { "In line" } th.n { "Held" } th { "May go on" } } }
+                tbody {
+                    @for key in keys {
+                        tr {
+                            td { (shown(&key.key)) } td.n { (number(key.running)) } td.n { (number(key.in_line)) }
+                            td.n { (number(key.held)) }
+                            td { (key.opens_in.map_or_else(|| "now, by time".into(), |opens| clock(now + opens))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Workers, the store itself, and the search.
+
+use axum::response::{IntoResponse, Redirect};
+use maud::html;
+use stanchion::{Health, LockKind};
+
+use crate::web::describe::task_link;
+use crate::web::html::{Place, command, empty, shown};
+use crate::web::look::handle;
+use crate::web::pages::queue::{consumers_table, link};
+use crate::web::pages::{Shown, Visit};
+use crate::web::problems::lock_link;
+
+/// Queues whose consumers are asked for, at most.
+const QUEUES: usize = 50;
+/// What a search finds, at most.
+const FOUND: usize = 50;
+
+/// Who works, by queue.
+pub async fn workers(visit: Visit) -> Shown {
+    let look = visit.app.lookout.latest().await;
+    let mut found = Vec::new();
+    for queue in look.queues.iter().take(QUEUES) {
+        if queue.stats.waiters + queue.stats.claimed > 0 {
+            let consumers = visit.app.client.queue(&queue.name).consumers().await?;
+            found.push((queue.name.clone(), consumers));
+        }
+    }
+    Ok(visit.page(
+        Place::Workers,
+        "Workers",
+        &html! {
+            h1 { "Workers" }
+            @if found.is_empty() {
+                (empty("Nobody works on any queue.", &["stanchion", "work", "QUEUE", "--", "command"]))
+            }
+            @for (name, consumers) in &found {
+                h2 { a href=(link(name)) { (shown(name)) } }
+                (command(&["stanchion", "queues", "consumers", name]))
+                (consumers_table(consumers))
+            }
+        },
+    ))
+}
+
+/// What the store is like, and which promises hold on it.
+pub async fn server(visit: Visit) -> Shown {
+    let findings = visit.app.client.doctor().await?;
+    Ok(visit.page(Place::Server, "Server", &html! {
+        h1 { "Server" }
+        (command(&["stanchion", "doctor"]))
+        div.scroll tabindex="0" role="region" aria-label="A table" {
+            table {
+                thead { tr { th { "What" } th { "Found" } th { "Promise" } th { "Holds" } } }
+                tbody {
+                    @for finding in &findings {
+                        @let class = match finding.health {
+                            Health::Good => "tag good",
+                            Health::Bad => "tag bad",
+                            _ => "tag warn",
+                        };
+                        tr {
+                            td { (finding.what) }
+                            td { (shown(&finding.found)) @if let Some(advice) = &finding.advice { br; span.soft { (shown(advice)) } } }
+                            td { (finding.promise) }
+                            td { span class=(class) { (finding.health.name()) } }
+                        }
+                    }
+                }
+            }
+        }
+    }))
+}
+
+/// A queue, a lock or a task of this name.
+pub async fn search(visit: Visit) -> Shown {
+    let text = visit.asked.q.trim().to_owned();
+    if text.is_empty() {
+        return Ok(Redirect::to("/").into_response());
+    }
+    let look = visit.app.lookout.latest().await;
+    let mut found: Vec<(&str, String, String)> = Vec::new();
+    for queue in look.queues.iter().filter(|queue| queue.name.contains(&text)).take(FOUND) {
+        found.push(("queue", queue.name.clone(), link(&queue.name)));
+    }
+    for kind in LockKind::ALL {
+        // A name that is none is no lock's.
+        if let Ok(holders) = handle(&visit.app.client, kind, &text).holders().await
+            && !holders.is_empty()
+        {
+            found.push((kind.name(), text.clone(), lock_link(kind, &text)));
+        }
+    }
+    for queue in look.queues.iter().take(QUEUES) {
+        if let Ok(Some(task)) = visit.app.client.queue(&queue.name).get(&text).await {
+            found.push((
+                task.state.name(),
+                format!("{} of {}", task.id, queue.name),
+                task_link(&queue.name, &task.id),
+            ));
+        }
+    }
+    Ok(visit.page(Place::Elsewhere, &format!("Search: {text}"), &html! {
+        h1 { "Search: " (shown(&text)) }
+        @if found.is_empty() {
+            p { "No queue has this in its name, no lock that is held has this name, and no task has this id." }
+        } @else {
+            ul { @for (what, name, link) in &found { li { span.tag { (what) } " " a data-row href=(link) { (shown(name)) } } } }
+        }
+    }))
+}

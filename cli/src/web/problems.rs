@@ -1,0 +1,198 @@
+//! What is wrong now, in sentences.
+
+use std::time::{Duration, SystemTime};
+
+use stanchion::{Finding, Gate, Holder, LockKind};
+
+use crate::text::{plain, shortened};
+use crate::web::html::{age, clock, many, number, part};
+use crate::web::look::{LockLook, QueueLook};
+
+/// A task is late if it has waited for longer while somebody works, or while nobody does.
+const LATE: Duration = Duration::from_secs(30);
+const LATE_UNATTENDED: Duration = Duration::from_secs(5);
+/// A lock is held for long if others have waited for so long.
+const HELD_LONG: Duration = Duration::from_secs(30);
+/// A schedule is late after so long.
+const SCHEDULE_LATE: Duration = Duration::from_secs(5);
+/// A task has failed often after so many deliveries.
+const TRIED_OFTEN: u32 = 3;
+/// Characters of a reason.
+const REASON: usize = 80;
+/// Of what deaths are told: those of so long.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Worse ones first.
+    pub weight: u8,
+    /// What it is about.
+    pub of: String,
+    pub link: String,
+    pub text: String,
+    /// What shows more of it, as words of a command.
+    pub command: Vec<String>,
+}
+
+/// All that is wrong, the worst first.
+pub fn problems(
+    queues: &[QueueLook],
+    locks: &[LockLook],
+    findings: &[Finding],
+    now: SystemTime,
+) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = findings.iter().map(of_finding).collect();
+    problems.extend(queues.iter().flat_map(|queue| of_queue(queue, now)));
+    problems.extend(locks.iter().filter_map(|lock| of_lock(lock, now)));
+    problems.sort_by_key(|problem| std::cmp::Reverse(problem.weight));
+    problems
+}
+
+fn of_finding(finding: &Finding) -> Problem {
+    let advice = finding.advice.as_ref().map(|advice| format!("; {advice}")).unwrap_or_default();
+    Problem {
+        weight: 90,
+        of: finding.what.into(),
+        link: "/server".into(),
+        text: format!("{} does not hold here: {}{advice}", finding.promise, finding.found),
+        command: words(&["stanchion", "doctor"]),
+    }
+}
+
+fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
+    let (name, stats) = (&queue.name, &queue.stats);
+    let link = format!("/queues/{}", part(name));
+    let problem = |weight, text: String, link: String| Problem {
+        weight,
+        of: name.clone(),
+        link,
+        text,
+        command: words(&["stanchion", "queues", "stats", name]),
+    };
+    let mut problems = Vec::new();
+    let late = queue.due_since.and_then(|due| now.duration_since(due).ok()).unwrap_or_default();
+    let attended = stats.waiters + stats.claimed > 0;
+    if stats.ready > 0 && late > if attended { LATE } else { LATE_UNATTENDED } {
+        let is = if stats.ready == 1 { "task is" } else { "tasks are" };
+        let text =
+            format!("{} {is} due, the first for {}: {}", number(stats.ready), age(late), cause(queue, now));
+        problems.push(problem(80, text, link.clone()));
+    }
+    if stats.held > 0 && stats.keys_waiting > 0 {
+        let until = stats.next_key.map_or_else(String::new, |next| {
+            format!(
+                "{} until {}",
+                if stats.keys_waiting == 1 { "" } else { ", the first" },
+                clock(now + next)
+            )
+        });
+        let wait = if stats.keys_waiting == 1 { "key waits" } else { "keys wait" };
+        let held = if stats.held == 1 { "task is" } else { "tasks are" };
+        let text = format!(
+            "{} {wait}{until}, by a rate or a throttle; {} {held} held",
+            number(stats.keys_waiting),
+            number(stats.held)
+        );
+        problems.push(problem(50, text, format!("{link}/keys")));
+    } else if stats.held > 0 && stats.ready == 0 && stats.claimed == 0 {
+        let text = format!("{} held by their keys, and none runs", many(stats.held, "task is", "tasks are"));
+        problems.push(problem(50, text, format!("{link}/keys")));
+    }
+    if let Some(tried) = queue.tried.as_ref().filter(|tried| tried.attempts > TRIED_OFTEN) {
+        let reason = if tried.reason.is_empty() { "it has not been settled" } else { &tried.reason };
+        let text = format!(
+            "{} is on attempt {} of {}; the last one ended so: {}",
+            plain(&tried.id),
+            tried.attempts,
+            tried.max_attempts,
+            shortened(&plain(reason), REASON)
+        );
+        problems.push(problem(60, text, format!("{link}/tasks/{}", part(&tried.id))));
+    }
+    if let Some(died) = queue.history.died_within(HOUR).filter(|died| *died > 0) {
+        let text = format!("{} new in the last hour, {} dead in all", number(died), number(stats.dead));
+        problems.push(problem(70, text, format!("{link}/dead")));
+    }
+    if stats.schedules_late > SCHEDULE_LATE {
+        let text =
+            format!("its schedules have been due for {}: nobody works on it", age(stats.schedules_late));
+        problems.push(problem(65, text, format!("{link}/schedules")));
+    }
+    let moves = stats.ready + stats.claimed + stats.held + stats.scheduled > 0;
+    if stats.flows > 0 && !moves {
+        let wait = if stats.flows == 1 { "flow waits" } else { "flows wait" };
+        let text = format!("{} {wait} for tasks of other queues", number(stats.flows));
+        problems.push(problem(40, text, format!("{link}/flows")));
+    }
+    problems
+}
+
+/// Why what is due is not given out.
+pub fn cause(queue: &QueueLook, now: SystemTime) -> String {
+    let stats = &queue.stats;
+    match stats.gate {
+        Gate::Paused => "the queue is paused".into(),
+        Gate::MaxRunning => format!("{} run, and no more may at once", number(stats.claimed)),
+        Gate::Rate(opens) => format!("its rate lets the next one go at {}", clock(now + opens)),
+        Gate::Throttled(opens) => format!("a worker was told to wait, until {}", clock(now + opens)),
+        _ if stats.waiters + stats.claimed == 0 => match queue.history.attended_until() {
+            Some(until) => format!("no consumer since {}", clock(until)),
+            None => "no consumer".into(),
+        },
+        _ if stats.waiters == 0 => {
+            format!("{}, and no hand is free", many(stats.claimed, "task runs", "tasks run"))
+        }
+        _ => "consumers wait, and will be told".into(),
+    }
+}
+
+fn of_lock(lock: &LockLook, now: SystemTime) -> Option<Problem> {
+    let waiters = lock.waiters();
+    let holder = lock.holders.iter().min_by_key(|holder| holder.since)?;
+    let held = holder.since.and_then(|since| now.duration_since(since).ok())?;
+    if waiters == 0 || held < HELD_LONG {
+        return None;
+    }
+    let wait = if waiters == 1 { "waits" } else { "wait" };
+    let until = match holder.remaining {
+        Some(remaining) => format!("its lease ends in {} unless it is renewed", age(remaining)),
+        None => "it has no end".into(),
+    };
+    Some(Problem {
+        weight: 75,
+        of: lock.name.clone(),
+        link: lock_link(lock.kind, &lock.name),
+        text: format!(
+            "held by {} for {}, {} {wait}; {until}",
+            holder_name(holder),
+            age(held),
+            number(waiters)
+        ),
+        command: words(&["stanchion", "locks", "show", &lock.name]),
+    })
+}
+
+/// Who holds it, as far as it is known.
+pub fn holder_name(holder: &Holder) -> String {
+    let known: Vec<String> = [&holder.label, &holder.host]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| plain(text))
+        .collect();
+    match (known.is_empty(), holder.pid) {
+        (true, 0) => "somebody".into(),
+        (true, pid) => format!("process {pid}"),
+        (false, 0) => known.join(" on "),
+        (false, pid) => format!("{} ({pid})", known.join(" on ")),
+    }
+}
+
+/// The page of a lock.
+pub fn lock_link(kind: LockKind, name: &str) -> String {
+    format!("/locks/{}/{}", kind.name(), part(name))
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

@@ -1,0 +1,337 @@
+//! `stanchion web`, asked as a browser asks it. What only a browser shows is in `tests/browser`.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, SystemTime};
+
+use nix::sys::signal::Signal;
+use stanchion::blocking::Client;
+use stanchion::{ClaimOptions, Flow, LockOptions, QueueConfig, Retry, Schedule, Task, TaskState};
+use stanchion_tests::wait::{eventually, eventually_some, holds_within};
+
+use super::harness::{LONG, Place, Running, on_both_stores};
+
+/// A dashboard that runs.
+struct Dashboard {
+    process: Running,
+    address: String,
+}
+
+/// What it answered.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Dashboard {
+    fn start(place: &Place, more: &[&str]) -> Self {
+        let path = place.path("web.err");
+        let mut command = place.stanchion(&[&["web", "--listen", "127.0.0.1:0"], more].concat());
+        command.stderr(File::create(&path).unwrap());
+        let process = Running::start_with_stderr(command);
+        let told = || {
+            let text = fs::read_to_string(&path).ok()?;
+            Some(text.split_once("http://")?.1.split_once('/')?.0.to_owned())
+        };
+        let address = eventually_some(LONG, told);
+        Self { process, address }
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let host = headers.iter().find(|(name, _)| *name == "Host").map_or(&*self.address, |(_, host)| host);
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+        for (name, value) in headers.iter().filter(|(name, _)| *name != "Host") {
+            request += &format!("{name}: {value}\r\n");
+        }
+        if method == "POST" {
+            request += "Content-Type: application/x-www-form-urlencoded\r\n";
+        }
+        request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[], "")
+    }
+
+    /// A page that is there.
+    #[track_caller]
+    fn page(&self, path: &str) -> String {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        answer.body
+    }
+
+    /// Sends what a form on its own pages sends; the page to which that leads.
+    #[track_caller]
+    fn act(&self, path: &str, form: &str) -> String {
+        let answer = self.ask("POST", path, &[("Sec-Fetch-Site", "same-origin")], form);
+        assert_eq!(answer.status, 303, "{path}: {answer:?}");
+        self.page(answer.head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap())
+    }
+}
+
+fn stalled(place: &Place) -> Client {
+    let client = Client::open(place.url()).unwrap();
+    let queue = client.queue("mails");
+    let ago = SystemTime::now() - Duration::from_secs(600);
+    for id in ["a", "b"] {
+        queue.enqueue(Task::new(id).payload("secret").due(ago)).unwrap();
+    }
+    client
+}
+
+on_both_stores! {
+    fn the_first_page_says_what_is_wrong_and_why(place) {
+        let client = stalled(place);
+        let dashboard = Dashboard::start(place, &[]);
+        let says = |text: &str| {
+            let said = || dashboard.page("/").contains(text);
+            assert!(holds_within(LONG, said), "it does not say {text:?}: {}", dashboard.page("/"));
+        };
+        says("2 tasks are due, the first for 10 min: no consumer");
+        let queue = client.queue("mails");
+        queue.pause().unwrap();
+        says("2 tasks are due, the first for 10 min: the queue is paused");
+        queue.resume().unwrap();
+        queue.configure(QueueConfig::new().max_running(Some(1))).unwrap();
+        let claim = queue.claim(ClaimOptions::new()).unwrap().remove(0);
+        says("1 task is due, the first for 10 min: 1 run, and no more may at once");
+        claim.bury("no such host").unwrap();
+        queue.configure(QueueConfig::new().max_running(None)).unwrap();
+        says("1 new in the last hour, 1 dead in all");
+        queue.claim(ClaimOptions::new()).unwrap().remove(0).ack().unwrap();
+        let keyed = client.queue("keyed");
+        for id in ["a", "b"] {
+            keyed.enqueue(Task::new(id).key("tenant:1")).unwrap();
+        }
+        keyed.claim(ClaimOptions::new()).unwrap().remove(0).throttle(Duration::from_secs(900)).unwrap();
+        // The other one had come into line meanwhile, and is held when its turn comes.
+        assert!(keyed.claim(ClaimOptions::new()).unwrap().is_empty());
+        says("1 key waits until ");
+        for _ in 0..4 {
+            keyed.enqueue(Task::new("poison")).unwrap();
+            let mut claims = keyed.claim(ClaimOptions::new()).unwrap();
+            claims.remove(0).nack(Retry::After(Duration::ZERO), "it broke <b>").unwrap();
+        }
+        says("is on attempt 4 of 20; the last one ended so: it broke &lt;b&gt;");
+    }
+
+    fn each_page_shows_what_there_is(place) {
+        let client = stalled(place);
+        let queue = client.queue("mails");
+        queue.enqueue(Task::new("bad").max_attempts(1).priority(9)).unwrap();
+        queue.claim(ClaimOptions::new()).unwrap().remove(0).nack(Retry::Backoff, "refused").unwrap();
+        queue.schedule(Schedule::new("nightly", "0 3 * * *")).unwrap();
+        queue.enqueue_flow(Flow::chain("import", [Task::new("x"), Task::new("y")])).unwrap();
+        queue.limit_key("k", Some(stanchion::KeyLimits::new().weight(2))).unwrap();
+        let lease = client.lock("invoice:42").acquire(LockOptions::new().label("web-3")).unwrap();
+        let dashboard = Dashboard::start(place, &[]);
+        for (path, texts) in [
+            ("/", &["Queues", "mails", "invoice:42", "web-3"][..]),
+            ("/queues", &["mails"]),
+            ("/queues/mails", &["3 tasks are due", "Nobody works on it", "stanchion queues stats mails"]),
+            ("/queues/mails/tasks", &["import/x", "href=\"/queues/mails/tasks/a\""]),
+            ("/queues/mails/tasks?state=dead", &["bad"]),
+            ("/queues/mails/tasks/a", &["0 of 20", "Payloads are shown if"]),
+            ("/queues/mails/dead", &["bad", "refused", "Kick all of these"]),
+            ("/queues/mails/dead?reason=other", &["No task of this queue is dead"]),
+            ("/queues/mails/dead/bulk?verb=kick&reason=ref", &["Kick 1 dead task"]),
+            ("/queues/mails/keys", &["<td>k</td>"]),
+            ("/queues/mails/schedules", &["nightly", "0 3 * * *"]),
+            ("/queues/mails/flows", &["import", "1 waiting, 1 put"]),
+            ("/queues/mails/flows/import", &["href=\"/queues/mails/tasks/import%2Fx\"", "waiting"]),
+            ("/locks", &["invoice:42"]),
+            ("/locks?kind=semaphore", &["Nobody holds one of this kind"]),
+            ("/locks/lock/invoice%3A42", &["web-3", "Nobody waits", "Type the name"]),
+            ("/workers", &["Nobody works on any queue"]),
+            ("/server", &["stanchion doctor"]),
+            ("/search?q=invoice:42", &["/locks/lock/invoice%3A42"]),
+            ("/search?q=bad", &["/queues/mails/tasks/bad"]),
+            ("/assets/style.css", &["--accent"]),
+            ("/assets/page.js", &["EventSource"]),
+        ] {
+            let page = dashboard.page(path);
+            for text in texts {
+                assert!(page.contains(text), "{path} has no {text:?}: {page}");
+            }
+            assert!(!page.contains("secret"), "{path} shows a payload");
+        }
+        for path in ["/none", "/queues/mails/tasks/none", "/queues/mails/flows/none", "/locks/none/a"] {
+            assert_eq!(dashboard.get(path).status, 404, "{path}");
+        }
+        assert_eq!(dashboard.get("/queues/mails/tasks?state=odd").status, 400);
+        lease.release().unwrap();
+    }
+
+    fn actions_do_what_they_say(place) {
+        let client = stalled(place);
+        let queue = client.queue("mails");
+        queue.enqueue(Task::new("bad").max_attempts(1).priority(9)).unwrap();
+        queue.claim(ClaimOptions::new()).unwrap().remove(0).nack(Retry::Backoff, "refused").unwrap();
+        queue.schedule(Schedule::new("nightly", "0 3 * * *")).unwrap();
+        queue.enqueue_flow(Flow::chain("import", [Task::new("x"), Task::new("y")])).unwrap();
+        let _lease = client.lock("invoice").acquire(LockOptions::new()).unwrap();
+        let dashboard = Dashboard::start(place, &[]);
+        assert!(dashboard.act("/queues/mails/pause", "").contains("The queue is paused."));
+        assert!(queue.stats().unwrap().paused);
+        assert!(dashboard.act("/queues/mails/resume", "").contains("The queue goes on."));
+        assert!(!queue.stats().unwrap().paused);
+        let due = |id: &str| queue.get(id).unwrap().unwrap().due;
+        dashboard.act("/queues/mails/tasks/a/reschedule", "minutes=10");
+        assert!(due("a") > SystemTime::now() + Duration::from_secs(500));
+        dashboard.act("/queues/mails/tasks/a/run-now", "");
+        assert!(due("a") <= SystemTime::now());
+        assert!(dashboard.act("/queues/mails/tasks/b/remove", "").contains("The task is gone."));
+        assert!(queue.get("b").unwrap().is_none());
+        let page = dashboard.act("/queues/mails/tasks/bad/remove-dead", "");
+        let undo = page.split_once("action=\"/undo/").unwrap().1.split_once('"').unwrap().0;
+        assert!(dashboard.act(&format!("/undo/{undo}"), "").contains("nothing was removed"));
+        assert_eq!(queue.get("bad").unwrap().unwrap().state, TaskState::Dead);
+        dashboard.act("/queues/mails/dead/kick", "reason=ref&prefix=");
+        eventually(LONG, || queue.get("bad").unwrap().unwrap().state == TaskState::Ready);
+        assert!(dashboard.act("/queues/mails/schedules/nightly/pause", "").contains("The schedule is paused."));
+        assert!(queue.get_schedule("nightly").unwrap().unwrap().paused);
+        assert!(dashboard.act("/queues/mails/schedules/nightly/run", "").contains("It has made the task"));
+        dashboard.act("/queues/mails/schedules/nightly/remove", "");
+        assert!(queue.get_schedule("nightly").unwrap().is_none());
+        assert!(dashboard.act("/queues/mails/flows/import/cancel", "").contains("The flow is cancelled."));
+        assert!(dashboard.act("/locks/lock/invoice/break", "typed=other").contains("nothing was done"));
+        assert!(client.lock("invoice").is_locked().unwrap());
+        assert!(dashboard.act("/locks/lock/invoice/break", "typed=invoice").contains("The lock is broken."));
+        assert!(!client.lock("invoice").is_locked().unwrap());
+        let log = fs::read_to_string(place.path("web.err")).unwrap();
+        let did: Vec<String> = log
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            .map(|line| line["did"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(did[..3], ["pause", "resume", "reschedule"], "{log}");
+        assert_eq!(did.last().map(String::as_str), Some("break"), "{log}");
+    }
+}
+
+#[test]
+fn names_are_shown_as_text() {
+    let place = Place::new();
+    let client = Client::open(place.url()).unwrap();
+    let name = "</textarea><script>alert(1)</script>\u{202e}";
+    client.queue(name).enqueue(Task::new("<b>/../x").payload("<i>")).unwrap();
+    let dashboard = Dashboard::start(&place, &["--show-payloads"]);
+    let link = "/queues/%3C%2Ftextarea%3E%3Cscript%3Ealert%281%29%3C%2Fscript%3E%E2%80%AE";
+    for path in ["/".to_owned(), link.to_owned(), format!("{link}/tasks/%3Cb%3E%2F%2E%2E%2Fx")] {
+        let page = dashboard.page(&path);
+        assert!(
+            !page.contains("<script>alert") && !page.contains('\u{202e}') && !page.contains("<b>"),
+            "{page}"
+        );
+        assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+    }
+    assert!(dashboard.page(&format!("{link}/tasks/%3Cb%3E%2F%2E%2E%2Fx")).contains("&lt;i&gt;"));
+}
+
+#[test]
+fn only_its_own_pages_act_and_only_under_its_names() {
+    let place = Place::new();
+    let client = stalled(&place);
+    let dashboard = Dashboard::start(&place, &[]);
+    let pause = |headers: &[(&str, &str)]| dashboard.ask("POST", "/queues/mails/pause", headers, "").status;
+    for site in ["cross-site", "same-site", "none"] {
+        assert_eq!(pause(&[("Sec-Fetch-Site", site)]), 403, "{site}");
+    }
+    assert_eq!(pause(&[("Origin", "http://evil.example")]), 403);
+    assert_eq!(dashboard.ask("GET", "/", &[("Host", "evil.example")], "").status, 421);
+    assert_eq!(dashboard.ask("GET", "/", &[("Host", "localhost:1")], "").status, 200);
+    assert!(!client.queue("mails").stats().unwrap().paused);
+    let head = dashboard.get("/").head;
+    for header in [
+        "content-security-policy: default-src 'none'",
+        "x-content-type-options: nosniff",
+        "cache-control: no-store",
+    ] {
+        assert!(head.contains(header), "{head}");
+    }
+    assert_eq!(pause(&[("Origin", &format!("http://{}", dashboard.address))]), 303);
+    let known = Dashboard::start(&place, &["--host", "dash.example"]);
+    assert_eq!(known.ask("GET", "/", &[("Host", "dash.example")], "").status, 200);
+}
+
+#[test]
+fn one_that_only_shows_refuses_every_action() {
+    let place = Place::new();
+    let client = stalled(&place);
+    let dashboard = Dashboard::start(&place, &["--read-only"]);
+    let page = dashboard.page("/queues/mails/tasks/a");
+    assert!(page.contains("read-only") && !page.contains("method=\"post\""), "{page}");
+    for path in [
+        "/queues/mails/pause",
+        "/queues/mails/tasks/a/remove",
+        "/queues/mails/dead/kick",
+        "/locks/lock/a/break",
+        "/undo/1",
+    ] {
+        let answer = dashboard.ask("POST", path, &[("Sec-Fetch-Site", "same-origin")], "typed=a");
+        assert_eq!(answer.status, 403, "{path}");
+    }
+    assert_eq!(client.queue("mails").stats().unwrap().ready, 2);
+}
+
+#[test]
+fn who_comes_in_is_asked_in_each_way() {
+    let place = Place::new();
+    stalled(&place);
+    // htpasswd -nbB ann secret
+    fs::write(place.path("users"), "ann:$2y$05$4Emdcv5PCLeccozjbwUgHu7CbI10f8tmn8SrtBGi4M/bLFT47rZz2\n")
+        .unwrap();
+    fs::write(place.path("token"), "0123456789abcdef\n").unwrap();
+    let token = Dashboard::start(&place, &["--token", "token"]);
+    let refused = token.get("/");
+    assert!(refused.status == 401 && refused.head.contains("www-authenticate: Bearer"), "{refused:?}");
+    assert_eq!(token.ask("GET", "/", &[("Authorization", "Bearer 0123456789abcdef")], "").status, 200);
+    let basic = Dashboard::start(&place, &["--auth", "users"]);
+    assert!(basic.get("/assets/style.css").head.contains("www-authenticate: Basic"));
+    let authorized = |secret: &str| basic.ask("GET", "/", &[("Authorization", secret)], "").status;
+    assert_eq!((authorized("Basic YW5uOnNlY3JldA=="), authorized("Basic YW5uOm90aGVy")), (200, 401));
+    let proxy = Dashboard::start(&place, &["--behind-proxy", "X-User"]);
+    assert_eq!(proxy.get("/").status, 403);
+    assert!(proxy.ask("GET", "/", &[("X-User", "ann")], "").body.contains("ann"));
+}
+
+#[test]
+fn others_reach_it_only_if_somebody_is_asked() {
+    let place = Place::new();
+    assert!(
+        place
+            .finish(&["web", "--listen", "0.0.0.0:0"])
+            .failed(2)
+            .contains("give --auth, --token or --behind-proxy")
+    );
+    fs::write(place.path("short"), "short\n").unwrap();
+    assert!(place.finish(&["web", "--token", "short"]).failed(2).contains("fewer than 16"));
+    fs::write(place.path("plain"), "ann:secret\n").unwrap();
+    assert!(place.finish(&["web", "--auth", "plain"]).failed(2).contains("htpasswd -B"));
+}
+
+#[test]
+fn viewers_are_told_of_each_look() {
+    let place = Place::new();
+    stalled(&place);
+    let mut dashboard = Dashboard::start(&place, &[]);
+    let mut stream = TcpStream::connect(&dashboard.address).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    write!(stream, "GET /live HTTP/1.1\r\nHost: {}\r\n\r\n", dashboard.address).unwrap();
+    let told = BufReader::new(stream).lines().map(Result::unwrap).filter(|line| line == "event: look");
+    assert_eq!(told.take(3).count(), 3);
+    dashboard.process.signal(Signal::SIGTERM);
+    assert_eq!(dashboard.process.wait().code(), Some(0));
+}
