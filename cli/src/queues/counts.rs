@@ -116,20 +116,30 @@ fn schedules(stats: &QueueStats) -> String {
 
 /// Why what is due is not given out, in a sentence or two.
 fn waits_for(stats: &QueueStats) -> String {
-    let gate = match stats.gate {
+    let all: Vec<String> = gate(stats).into_iter().chain(keys(stats)).collect();
+    if all.is_empty() { "nothing".into() } else { all.join("; ") }
+}
+
+/// What keeps the queue from giving out tasks that are ready, if anything does.
+pub fn gate(stats: &QueueStats) -> Option<String> {
+    match stats.gate {
         Gate::Open => None,
         Gate::Paused => Some("paused".to_owned()),
         Gate::MaxRunning => Some(format!("{} run, no more may at once", stats.claimed)),
         Gate::Rate(opens) => Some(format!("its rate, until {}", until(opens))),
         Gate::Throttled(opens) => Some(format!("throttled until {}", until(opens))),
         _ => Some(stats.gate.name().to_owned()),
-    };
+    }
+}
+
+/// What keys hold, and which wait for a time.
+pub fn keys(stats: &QueueStats) -> impl Iterator<Item = String> {
     let held = match stats.held {
         0 => None,
         1 => Some("1 task held by its key".to_owned()),
         held => Some(format!("{held} tasks held by their keys")),
     };
-    let keys = stats.next_key.map(|next| {
+    let waiting = stats.next_key.map(|next| {
         let waiting = stats.keys_waiting;
         format!(
             "{waiting} key{} until {}",
@@ -137,8 +147,7 @@ fn waits_for(stats: &QueueStats) -> String {
             until(next)
         )
     });
-    let all: Vec<String> = gate.into_iter().chain(held).chain(keys).collect();
-    if all.is_empty() { "nothing".into() } else { all.join("; ") }
+    held.into_iter().chain(waiting)
 }
 
 /// A time by this machine's clock, and in how long that is.

@@ -1,6 +1,6 @@
 //! `stanchion queues`: what is in the queues, and looking after them.
 
-mod counts;
+pub mod counts;
 mod events;
 mod keys;
 mod tasks;

@@ -17,6 +17,7 @@ use crate::web::failing::Failing;
 use crate::web::html::{Reader, many, number};
 use crate::web::look::handle;
 use crate::web::notes::Note;
+use crate::web::pages::Names;
 use crate::web::pages::flows::flow_link;
 use crate::web::pages::locks::kind;
 use crate::web::pages::queue::link;
@@ -53,7 +54,7 @@ pub struct Due {
 }
 
 /// Pauses a queue, or resumes it.
-pub async fn queue((app, reader): Doer, Path((name, verb)): Path<(String, String)>) -> Done {
+pub async fn queue((app, reader): Doer, Names([name, verb]): Names<2>) -> Done {
     let queue = app.client.queue(&name);
     let done = match &*verb {
         "pause" => queue.pause().await.map(|()| "The queue is paused.".to_owned()),
@@ -66,7 +67,7 @@ pub async fn queue((app, reader): Doer, Path((name, verb)): Path<(String, String
 /// Does something with one task.
 pub async fn task(
     (app, reader): Doer,
-    Path((name, id, verb)): Path<(String, String, String)>,
+    Names([name, id, verb]): Names<3>,
     form: Result<Form<Due>, FormRejection>,
 ) -> Done {
     let queue = app.client.queue(&name);
@@ -145,11 +146,7 @@ pub async fn undo((app, reader): Doer, Path(number): Path<u64>) -> Done {
 }
 
 /// Does something with all of the dead that are meant, in steps.
-pub async fn dead(
-    (app, reader): Doer,
-    Path((name, verb)): Path<(String, String)>,
-    Form(which): Form<Which>,
-) -> Done {
+pub async fn dead((app, reader): Doer, Names([name, verb]): Names<2>, Form(which): Form<Which>) -> Done {
     if !["kick", "remove"].contains(&&*verb) {
         return Err(nothing());
     }
@@ -188,7 +185,7 @@ async fn in_steps(app: &App, name: &str, verb: &str, which: &Which, note: u64) -
 }
 
 /// Does something with a schedule.
-pub async fn schedule((app, reader): Doer, Path((name, id, verb)): Path<(String, String, String)>) -> Done {
+pub async fn schedule((app, reader): Doer, Names([name, id, verb]): Names<3>) -> Done {
     let queue = app.client.queue(&name);
     let was =
         |there: bool, text: &str| if there { text.to_owned() } else { "There is no such schedule.".into() };
@@ -213,7 +210,7 @@ pub async fn schedule((app, reader): Doer, Path((name, id, verb)): Path<(String,
 }
 
 /// Does something with a flow.
-pub async fn flow((app, reader): Doer, Path((name, id, verb)): Path<(String, String, String)>) -> Done {
+pub async fn flow((app, reader): Doer, Names([name, id, verb]): Names<3>) -> Done {
     let queue = app.client.queue(&name);
     let done = match &*verb {
         "cancel" => queue.cancel_flow(&id).await.map(|there| match there {
@@ -232,7 +229,7 @@ pub async fn flow((app, reader): Doer, Path((name, id, verb)): Path<(String, Str
 /// Breaks a lock whose name was typed.
 pub async fn break_lock(
     (app, reader): Doer,
-    Path((asked, name)): Path<(String, String)>,
+    Names([asked, name]): Names<2>,
     Form(typed): Form<Typed>,
 ) -> Done {
     let kind = kind(&asked)?;

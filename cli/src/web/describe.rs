@@ -3,11 +3,11 @@
 use std::time::SystemTime;
 
 use maud::{Markup, html};
-use stanchion::{ClaimedBy, QueueStats, TaskInfo, TaskState};
+use stanchion::{QueueStats, TaskInfo, TaskState};
 
-use crate::text::shortened;
+use crate::text::{left, shortened};
 use crate::web::history::{History, Point};
-use crate::web::html::{age, lasting, moment, number, part, shown};
+use crate::web::html::{age, moment, number, part, shown};
 
 /// The size of a picture, in its own units.
 const WIDE: usize = 200;
@@ -123,23 +123,8 @@ pub fn state(state: TaskState) -> Markup {
 fn when(task: &TaskInfo) -> Markup {
     match (task.state, task.died) {
         (TaskState::Dead, Some(died)) => html! { "died " (moment(died)) },
-        (TaskState::Claimed, _) => html! { "lease: " (lasting(task.lease_left)) },
+        (TaskState::Claimed, _) => html! { "lease: " (left(task.lease_left)) },
         _ => html! { "due " (moment(task.due)) },
-    }
-}
-
-/// Who runs it.
-pub fn consumer(claimed: &ClaimedBy) -> String {
-    let known: Vec<String> = [&claimed.label, &claimed.host]
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .map(|text| shown(text))
-        .collect();
-    match (known.is_empty(), claimed.pid) {
-        (true, 0) => "somebody".into(),
-        (true, pid) => format!("process {pid}"),
-        (false, 0) => known.join(" on "),
-        (false, pid) => format!("{} ({pid})", known.join(" on ")),
     }
 }
 

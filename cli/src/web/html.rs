@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::text::{left, plain};
+use crate::text::plain;
 
 /// Who reads a page.
 #[derive(Clone, Debug)]
@@ -115,14 +115,31 @@ pub fn shown(text: &str) -> String {
     plain(text)
 }
 
-/// A part of a path.
-pub fn part(text: &str) -> String {
+/// A name as a part of a path. Browsers take two dots for the folder above, also if they are encoded: to such names a tilde is
+/// added, which [`name_of`] takes away.
+pub fn part(name: &str) -> String {
+    if is_dots(name) { encoded(&format!("{name}~")) } else { encoded(name) }
+}
+
+/// The name that [`part`] made a part of a path.
+pub fn name_of(part: String) -> String {
+    match part.strip_suffix('~') {
+        Some(name) if is_dots(name) => name.to_owned(),
+        _ => part,
+    }
+}
+
+fn is_dots(name: &str) -> bool {
+    matches!(name.trim_end_matches('~'), "." | "..")
+}
+
+/// A text in an address.
+pub fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            // A dot, too: two of them would be another folder.
             encoded.push_str(&format!("%{byte:02X}"));
         }
     }
@@ -180,9 +197,15 @@ pub fn clock(at: SystemTime) -> String {
     at.map_or_else(|| "-".into(), |at| format!("{} UTC", at.strftime("%H:%M:%S")))
 }
 
-/// A time as exactly as it is known.
-pub fn lasting(time: Duration) -> String {
-    left(time)
+/// Who that is, as far as it is known.
+pub fn who(label: &str, host: &str, pid: u32) -> String {
+    let known: Vec<String> = [label, host].into_iter().filter(|text| !text.is_empty()).map(shown).collect();
+    match (known.is_empty(), pid) {
+        (true, 0) => "somebody".into(),
+        (true, pid) => format!("process {pid}"),
+        (false, 0) => known.join(" on "),
+        (false, pid) => format!("{} ({pid})", known.join(" on ")),
+    }
 }
 
 /// The command that shows, or does, the same.
@@ -240,7 +263,11 @@ mod tests {
 
     #[test]
     fn parts_of_paths_are_one_part() {
-        assert_eq!(part("a/b?c#d%.."), "a%2Fb%3Fc%23d%25%2E%2E");
+        assert_eq!(part("a/b?c#d%.."), "a%2Fb%3Fc%23d%25..");
+        for name in [".", "..", "..~", "~", "...", ".a", "a~"] {
+            let part = part(name);
+            assert!(part != "." && part != ".." && name_of(part.clone()) == name, "{name}: {part}");
+        }
         assert_eq!(part("\u{202e}x"), "%E2%80%AEx");
     }
 

@@ -1,18 +1,18 @@
 //! What the store looks like, over and over, for all who watch: one look serves them all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
-    Client, Error, Finding, Health, Holder, ListOptions, LockKind, QueueStats, TaskInfo, TaskState,
+    Client, Error, ErrorKind, Finding, Health, Holder, ListOptions, LockKind, QueueStats, TaskInfo, TaskState,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::web::history::{History, Sample};
-use crate::web::problems::{Problem, problems};
+use crate::web::problems::{Problem, problems, unreadable};
 
 /// Between two looks, if they take no longer.
 const EVERY: Duration = Duration::from_millis(500);
@@ -81,16 +81,19 @@ pub struct Lookout {
 
 impl Lookout {
     /// Begins to look.
-    pub fn start(client: Client, keeps_history: bool) -> Self {
+    ///
+    /// `may_write`: whether the store is examined, which takes a lock; `keeps_history`: whether it keeps the history, too.
+    pub fn start(client: Client, may_write: bool, keeps_history: bool) -> Self {
         let (send, looks) = watch::channel(Arc::default());
         let (asked, wanted) = (Arc::new(AtomicU64::new(0)), Arc::new(tokio::sync::Notify::new()));
         let begun = Instant::now();
         let looker = Looker {
             client,
+            may_write,
             keeps_history,
             histories: BTreeMap::new(),
             locks: BTreeMap::new(),
-            cursors: BTreeMap::new(),
+            names: BTreeMap::new(),
             findings: Vec::new(),
             examined: None,
         };
@@ -125,10 +128,12 @@ impl Lookout {
 
 struct Looker {
     client: Client,
+    may_write: bool,
     keeps_history: bool,
     histories: BTreeMap<String, History>,
     locks: BTreeMap<(&'static str, String), LockLook>,
-    cursors: BTreeMap<&'static str, u64>,
+    /// Of each kind, the names that are to be asked about next, and where the ones behind them begin.
+    names: BTreeMap<&'static str, (VecDeque<String>, Option<u64>)>,
     findings: Vec<Finding>,
     examined: Option<Instant>,
 }
@@ -167,20 +172,22 @@ impl Looker {
 
     async fn look(&mut self) -> Result<Look, Error> {
         let (names, more_queues) = self.queue_names().await?;
-        let queues = self.queues(names).await?;
+        let (queues, unreadable) = self.queues(names).await?;
         self.look_at_locks().await?;
-        self.examine().await?;
+        self.examine().await;
         let mut locks: Vec<LockLook> = self.locks.values().cloned().collect();
         locks.sort_by_key(|lock| std::cmp::Reverse(lock.waiters()));
-        let problems = problems(&queues, &locks, &self.findings, SystemTime::now());
+        let mut problems = problems(&queues, &locks, &self.findings, SystemTime::now());
+        problems.extend(unreadable);
+        problems.sort_by_key(|problem| std::cmp::Reverse(problem.weight));
         Ok(Look { queues, more_queues, locks, problems, error: None, at: Some(SystemTime::now()) })
     }
 
     async fn queue_names(&self) -> Result<(Vec<String>, bool), Error> {
-        let (mut names, mut page) = (std::collections::BTreeSet::new(), None);
+        let (mut names, mut page) = (BTreeSet::new(), None);
         loop {
             let found = match self.client.queue_names(page).await {
-                Err(error) if error.kind() == stanchion::ErrorKind::Unsupported => break,
+                Err(error) if error.kind() == ErrorKind::Unsupported => break,
                 found => found?,
             };
             names.extend(found.names);
@@ -193,17 +200,24 @@ impl Looker {
         Ok((names.into_iter().take(QUEUES).collect(), more))
     }
 
-    async fn queues(&mut self, names: Vec<String>) -> Result<Vec<QueueLook>, Error> {
+    /// Those that can be read, and what is wrong with the others.
+    async fn queues(&mut self, names: Vec<String>) -> Result<(Vec<QueueLook>, Vec<Problem>), Error> {
         let (mut looks, mut names) = (JoinSet::new(), names.into_iter());
-        let mut queues = Vec::new();
+        let (mut queues, mut problems) = (Vec::new(), Vec::new());
         loop {
             while looks.len() < AT_ONCE {
                 let Some(name) = names.next() else { break };
-                looks.spawn(look_at_queue(self.client.clone(), name));
+                let client = self.client.clone();
+                looks.spawn(async move { (name.clone(), look_at_queue(client, name).await) });
             }
             match looks.join_next().await {
                 None => break,
-                Some(Ok(look)) => queues.push(look?),
+                Some(Ok((_, Ok(look)))) => queues.push(look),
+                // The store's own trouble is everybody's.
+                Some(Ok((_, Err(error)))) if error.kind() == ErrorKind::StoreUnavailable => {
+                    return Err(error);
+                }
+                Some(Ok((name, Err(error)))) => problems.push(unreadable(&name, &error)),
                 Some(Err(_)) => {}
             }
         }
@@ -217,28 +231,26 @@ impl Looker {
             queue.history = Arc::new(history.clone());
         }
         self.histories.retain(|name, _| queues.iter().any(|queue| queue.name == *name));
-        Ok(queues)
+        Ok((queues, problems))
     }
 
-    /// Asks about the next locks of each kind.
+    /// Asks about the next locks of each kind, and again about those that were asked about longest ago.
     async fn look_at_locks(&mut self) -> Result<(), Error> {
         for kind in LockKind::ALL {
-            let from = self.cursors.get(kind.name()).copied().filter(|cursor| *cursor > 0);
-            let page = match self.client.locks_of(kind, from).await {
-                Err(error) if error.kind() == stanchion::ErrorKind::Unsupported => continue,
-                page => page?,
-            };
-            self.cursors.insert(kind.name(), page.next.unwrap_or(0));
-            let known = self.locks.keys().filter(|(of, _)| *of == kind.name()).map(|(_, name)| name.clone());
-            let names: std::collections::BTreeSet<String> =
-                page.names.into_iter().take(LOCKS).chain(known.take(LOCKS)).collect();
+            let mut known: Vec<_> = self.locks.iter().filter(|((of, _), _)| *of == kind.name()).collect();
+            known.sort_by_key(|(_, lock)| lock.seen);
+            let mut names: BTreeSet<String> =
+                known.into_iter().take(LOCKS).map(|((_, name), _)| name.clone()).collect();
+            names.extend(self.next_names(kind).await?);
             for name in names {
-                let holders = handle(&self.client, kind, &name).holders().await?;
-                let key = (kind.name(), name.clone());
+                let key = (kind.name(), name);
+                // One that cannot be read says so on its page.
+                let holders = handle(&self.client, kind, &key.1).holders().await.unwrap_or_default();
                 if holders.is_empty() {
                     self.locks.remove(&key);
                 } else {
-                    self.locks.insert(key, LockLook::new(kind, name, holders));
+                    let look = LockLook::new(kind, key.1.clone(), holders);
+                    self.locks.insert(key, look);
                 }
             }
         }
@@ -246,14 +258,29 @@ impl Looker {
         Ok(())
     }
 
-    /// Examines the store now and then: that takes a lock, some times.
-    async fn examine(&mut self) -> Result<(), Error> {
-        if self.examined.is_none_or(|at| at.elapsed() > EXAMINED) {
-            self.findings = self.client.doctor().await?;
-            self.findings.retain(|finding| finding.health == Health::Bad);
-            self.examined = Some(Instant::now());
+    /// The next names of a kind; a page may have more than are taken at once.
+    async fn next_names(&mut self, kind: LockKind) -> Result<Vec<String>, Error> {
+        let (names, next) = self.names.entry(kind.name()).or_default();
+        if names.is_empty() {
+            match self.client.locks_of(kind, *next).await {
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
+                page => {
+                    let page = page?;
+                    (*names, *next) = (page.names.into(), page.next);
+                }
+            }
         }
-        Ok(())
+        let most = names.len().min(LOCKS);
+        Ok(names.drain(..most).collect())
+    }
+
+    /// Examines the store now and then: that takes a lock, some times. Who may not do that learns it on the server's page.
+    async fn examine(&mut self) {
+        if self.may_write && self.examined.is_none_or(|at| at.elapsed() > EXAMINED) {
+            self.examined = Some(Instant::now());
+            self.findings = self.client.doctor().await.unwrap_or_default();
+            self.findings.retain(|finding| finding.health == Health::Bad);
+        }
     }
 }
 
@@ -282,7 +309,13 @@ pub fn handle(client: &Client, kind: LockKind, name: &str) -> stanchion::Lock {
 async fn look_at_queue(client: Client, name: String) -> Result<QueueLook, Error> {
     let queue = client.queue(&name);
     let stats = queue.stats().await?;
-    let first = if stats.ready > 0 { queue.peek(1).await? } else { Vec::new() };
+    let first = if stats.ready > 0 {
+        // Without payloads: those may be large, and it is asked often.
+        let ready = ListOptions::new(TaskState::Ready).payloads(false).max(1);
+        queue.list(ready).await?.tasks
+    } else {
+        Vec::new()
+    };
     let due_since = first.first().map(|first| first.due);
     let is_late = due_since.is_some_and(|due| due.elapsed().is_ok_and(|late| late > EVERY));
     let running = if is_late || stats.retried > 0 && stats.claimed > 0 {

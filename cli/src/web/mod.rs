@@ -76,7 +76,7 @@ async fn serve(order: &WebOrder, client: Client, auth: Auth, report: &Report) ->
     let mut hosts = vec!["localhost".into(), address.ip().to_string(), format!("[{}]", address.ip())];
     hosts.extend(order.host.iter().map(|host| host.to_ascii_lowercase()));
     let app = Arc::new(App {
-        lookout: Lookout::start(client.clone(), !order.no_history),
+        lookout: Lookout::start(client.clone(), !order.read_only, !order.no_history && !order.read_only),
         client,
         notes: Notes::default(),
         auth,

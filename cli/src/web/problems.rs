@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use stanchion::{Finding, Gate, Holder, LockKind};
+use stanchion::{Error, Finding, Holder, LockKind};
 
+use crate::queues::counts;
 use crate::text::{plain, shortened};
-use crate::web::html::{age, clock, many, number, part};
+use crate::web::html::{age, clock, many, number, part, who};
 use crate::web::look::{LockLook, QueueLook};
 
 /// A task is late if it has waited for longer while somebody works, or while nobody does.
@@ -60,6 +61,17 @@ fn of_finding(finding: &Finding) -> Problem {
     }
 }
 
+/// A queue that cannot be read, as others can.
+pub fn unreadable(name: &str, error: &Error) -> Problem {
+    Problem {
+        weight: 85,
+        of: name.into(),
+        link: format!("/queues/{}", part(name)),
+        text: plain(&error.to_string()),
+        command: words(&["stanchion", "queues", "stats", name]),
+    }
+}
+
 fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
     let (name, stats) = (&queue.name, &queue.stats);
     let link = format!("/queues/{}", part(name));
@@ -75,29 +87,16 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
     let attended = stats.waiters + stats.claimed > 0;
     if stats.ready > 0 && late > if attended { LATE } else { LATE_UNATTENDED } {
         let is = if stats.ready == 1 { "task is" } else { "tasks are" };
-        let text =
-            format!("{} {is} due, the first for {}: {}", number(stats.ready), age(late), cause(queue, now));
+        let text = format!("{} {is} due, the first for {}: {}", number(stats.ready), age(late), cause(queue));
         problems.push(problem(80, text, link.clone()));
     }
-    if stats.held > 0 && stats.keys_waiting > 0 {
-        let until = stats.next_key.map_or_else(String::new, |next| {
-            format!(
-                "{} until {}",
-                if stats.keys_waiting == 1 { "" } else { ", the first" },
-                clock(now + next)
-            )
-        });
-        let wait = if stats.keys_waiting == 1 { "key waits" } else { "keys wait" };
-        let held = if stats.held == 1 { "task is" } else { "tasks are" };
-        let text = format!(
-            "{} {wait}{until}, by a rate or a throttle; {} {held} held",
-            number(stats.keys_waiting),
-            number(stats.held)
-        );
-        problems.push(problem(50, text, format!("{link}/keys")));
-    } else if stats.held > 0 && stats.ready == 0 && stats.claimed == 0 {
-        let text = format!("{} held by their keys, and none runs", many(stats.held, "task is", "tasks are"));
-        problems.push(problem(50, text, format!("{link}/keys")));
+    let stands = stats.ready + stats.claimed == 0;
+    if stats.held > 0 && (stats.keys_waiting > 0 || stands) {
+        problems.push(problem(
+            50,
+            counts::keys(stats).collect::<Vec<_>>().join("; "),
+            format!("{link}/keys"),
+        ));
     }
     if let Some(tried) = queue.tried.as_ref().filter(|tried| tried.attempts > TRIED_OFTEN) {
         let reason = if tried.reason.is_empty() { "it has not been settled" } else { &tried.reason };
@@ -119,8 +118,7 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
             format!("its schedules have been due for {}: nobody works on it", age(stats.schedules_late));
         problems.push(problem(65, text, format!("{link}/schedules")));
     }
-    let moves = stats.ready + stats.claimed + stats.held + stats.scheduled > 0;
-    if stats.flows > 0 && !moves {
+    if stats.flows > 0 && stands && stats.held + stats.scheduled == 0 {
         let wait = if stats.flows == 1 { "flow waits" } else { "flows wait" };
         let text = format!("{} {wait} for tasks of other queues", number(stats.flows));
         problems.push(problem(40, text, format!("{link}/flows")));
@@ -129,20 +127,17 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
 }
 
 /// Why what is due is not given out.
-pub fn cause(queue: &QueueLook, now: SystemTime) -> String {
+pub fn cause(queue: &QueueLook) -> String {
     let stats = &queue.stats;
-    match stats.gate {
-        Gate::Paused => "the queue is paused".into(),
-        Gate::MaxRunning => format!("{} run, and no more may at once", number(stats.claimed)),
-        Gate::Rate(opens) => format!("its rate lets the next one go at {}", clock(now + opens)),
-        Gate::Throttled(opens) => format!("a worker was told to wait, until {}", clock(now + opens)),
-        _ if stats.waiters + stats.claimed == 0 => match queue.history.attended_until() {
+    if let Some(gate) = counts::gate(stats) {
+        return gate;
+    }
+    match (stats.waiters, stats.claimed) {
+        (0, 0) => match queue.history.attended_until() {
             Some(until) => format!("no consumer since {}", clock(until)),
             None => "no consumer".into(),
         },
-        _ if stats.waiters == 0 => {
-            format!("{}, and no hand is free", many(stats.claimed, "task runs", "tasks run"))
-        }
+        (0, running) => format!("{}, and no hand is free", many(running, "task runs", "tasks run")),
         _ => "consumers wait, and will be told".into(),
     }
 }
@@ -173,19 +168,9 @@ fn of_lock(lock: &LockLook, now: SystemTime) -> Option<Problem> {
     })
 }
 
-/// Who holds it, as far as it is known.
+/// Who holds a lock.
 pub fn holder_name(holder: &Holder) -> String {
-    let known: Vec<String> = [&holder.label, &holder.host]
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .map(|text| plain(text))
-        .collect();
-    match (known.is_empty(), holder.pid) {
-        (true, 0) => "somebody".into(),
-        (true, pid) => format!("process {pid}"),
-        (false, 0) => known.join(" on "),
-        (false, pid) => format!("{} ({pid})", known.join(" on ")),
-    }
+    who(&holder.label, &holder.host, holder.pid)
 }
 
 /// The page of a lock.

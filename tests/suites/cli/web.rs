@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use nix::sys::signal::Signal;
 use stanchion::blocking::Client;
 use stanchion::{ClaimOptions, Flow, LockOptions, QueueConfig, Retry, Schedule, Task, TaskState};
+use stanchion_tests::RedisServer;
 use stanchion_tests::wait::{eventually, eventually_some, holds_within};
 
 use super::harness::{LONG, Place, Running, on_both_stores};
@@ -91,25 +92,37 @@ fn stalled(place: &Place) -> Client {
     client
 }
 
+/// With a dead task, a schedule and a flow besides.
+fn filled(place: &Place) -> Client {
+    let client = stalled(place);
+    let queue = client.queue("mails");
+    queue.enqueue(Task::new("bad").max_attempts(1).priority(9)).unwrap();
+    queue.claim(ClaimOptions::new()).unwrap().remove(0).nack(Retry::Backoff, "refused").unwrap();
+    queue.schedule(Schedule::new("nightly", "0 3 * * *")).unwrap();
+    queue.enqueue_flow(Flow::chain("import", [Task::new("x"), Task::new("y")])).unwrap();
+    client
+}
+
 on_both_stores! {
     fn the_first_page_says_what_is_wrong_and_why(place) {
         let client = stalled(place);
         let dashboard = Dashboard::start(place, &[]);
-        let says = |text: &str| {
-            let said = || dashboard.page("/").contains(text);
-            assert!(holds_within(LONG, said), "it does not say {text:?}: {}", dashboard.page("/"));
+        // Between the two stands for how long.
+        let says = |text: &str, rest: &str| {
+            let said = || dashboard.page("/").split_once(text).is_some_and(|(_, page)| page.contains(rest));
+            assert!(holds_within(LONG, said), "it does not say {text:?} {rest:?}: {}", dashboard.page("/"));
         };
-        says("2 tasks are due, the first for 10 min: no consumer");
+        says("2 tasks are due, the first for ", ": no consumer");
         let queue = client.queue("mails");
         queue.pause().unwrap();
-        says("2 tasks are due, the first for 10 min: the queue is paused");
+        says("2 tasks are due, the first for ", ": paused");
         queue.resume().unwrap();
         queue.configure(QueueConfig::new().max_running(Some(1))).unwrap();
         let claim = queue.claim(ClaimOptions::new()).unwrap().remove(0);
-        says("1 task is due, the first for 10 min: 1 run, and no more may at once");
+        says("1 task is due, the first for ", ": 1 run, no more may at once");
         claim.bury("no such host").unwrap();
         queue.configure(QueueConfig::new().max_running(None)).unwrap();
-        says("1 new in the last hour, 1 dead in all");
+        says("1 new in the last hour, 1 dead in all", "");
         queue.claim(ClaimOptions::new()).unwrap().remove(0).ack().unwrap();
         let keyed = client.queue("keyed");
         for id in ["a", "b"] {
@@ -118,22 +131,18 @@ on_both_stores! {
         keyed.claim(ClaimOptions::new()).unwrap().remove(0).throttle(Duration::from_secs(900)).unwrap();
         // The other one had come into line meanwhile, and is held when its turn comes.
         assert!(keyed.claim(ClaimOptions::new()).unwrap().is_empty());
-        says("1 key waits until ");
+        says("1 key waits until ", "");
         for _ in 0..4 {
             keyed.enqueue(Task::new("poison")).unwrap();
             let mut claims = keyed.claim(ClaimOptions::new()).unwrap();
             claims.remove(0).nack(Retry::After(Duration::ZERO), "it broke <b>").unwrap();
         }
-        says("is on attempt 4 of 20; the last one ended so: it broke &lt;b&gt;");
+        says("is on attempt 4 of 20; the last one ended so: it broke &lt;b&gt;", "");
     }
 
     fn each_page_shows_what_there_is(place) {
-        let client = stalled(place);
+        let client = filled(place);
         let queue = client.queue("mails");
-        queue.enqueue(Task::new("bad").max_attempts(1).priority(9)).unwrap();
-        queue.claim(ClaimOptions::new()).unwrap().remove(0).nack(Retry::Backoff, "refused").unwrap();
-        queue.schedule(Schedule::new("nightly", "0 3 * * *")).unwrap();
-        queue.enqueue_flow(Flow::chain("import", [Task::new("x"), Task::new("y")])).unwrap();
         queue.limit_key("k", Some(stanchion::KeyLimits::new().weight(2))).unwrap();
         let lease = client.lock("invoice:42").acquire(LockOptions::new().label("web-3")).unwrap();
         let dashboard = Dashboard::start(place, &[]);
@@ -175,12 +184,8 @@ on_both_stores! {
     }
 
     fn actions_do_what_they_say(place) {
-        let client = stalled(place);
+        let client = filled(place);
         let queue = client.queue("mails");
-        queue.enqueue(Task::new("bad").max_attempts(1).priority(9)).unwrap();
-        queue.claim(ClaimOptions::new()).unwrap().remove(0).nack(Retry::Backoff, "refused").unwrap();
-        queue.schedule(Schedule::new("nightly", "0 3 * * *")).unwrap();
-        queue.enqueue_flow(Flow::chain("import", [Task::new("x"), Task::new("y")])).unwrap();
         let _lease = client.lock("invoice").acquire(LockOptions::new()).unwrap();
         let dashboard = Dashboard::start(place, &[]);
         assert!(dashboard.act("/queues/mails/pause", "").contains("The queue is paused."));
@@ -334,4 +339,76 @@ fn viewers_are_told_of_each_look() {
     assert_eq!(told.take(3).count(), 3);
     dashboard.process.signal(Signal::SIGTERM);
     assert_eq!(dashboard.process.wait().code(), Some(0));
+}
+
+/// A browser takes two dots for the folder above: a schedule of that name is not its queue.
+#[test]
+fn names_of_dots_are_names() {
+    let place = Place::new();
+    let client = Client::open(place.url()).unwrap();
+    let queue = client.queue("..");
+    queue.enqueue(Task::new(".")).unwrap();
+    queue.schedule(Schedule::new("..", "0 3 * * *")).unwrap();
+    let dashboard = Dashboard::start(&place, &[]);
+    assert!(dashboard.page("/queues").contains("href=\"/queues/..~\""));
+    assert!(dashboard.page("/queues/..~").contains("href=\"/queues/..~/tasks/.~\""));
+    assert!(dashboard.page("/queues/..~/tasks/.~").contains("Task . "));
+    let schedules = dashboard.page("/queues/..~/schedules");
+    assert!(schedules.contains("action=\"/queues/..~/schedules/..~/pause\""), "{schedules}");
+    dashboard.act("/queues/..~/schedules/..~/pause", "");
+    assert!(queue.get_schedule("..").unwrap().unwrap().paused && !queue.stats().unwrap().paused);
+}
+
+#[test]
+fn a_queue_that_cannot_be_read_does_not_hide_the_others() {
+    let place = Place::on_redis();
+    let client = stalled(&place);
+    client.queue("broken").enqueue(Task::new("a")).unwrap();
+    let mut raw = redis::Client::open(place.url()).unwrap().get_connection().unwrap();
+    redis::cmd("DEL").arg("stanchion:ready:{Queue:broken}").exec(&mut raw).unwrap();
+    redis::cmd("SET").arg("stanchion:ready:{Queue:broken}").arg("x").exec(&mut raw).unwrap();
+    let dashboard = Dashboard::start(&place, &[]);
+    eventually(LONG, || {
+        let page = dashboard.page("/");
+        page.contains("2 tasks are due, the first for ")
+            && page.contains("href=\"/queues/broken\">broken</a>: ")
+    });
+    assert_ne!(dashboard.get("/queues/broken").status, 200);
+}
+
+#[test]
+fn a_store_that_is_away_is_said_and_comes_back() {
+    let server = RedisServer::builder().appendonly().start();
+    let place = Place::with_url(&server.url());
+    stalled(&place);
+    let dashboard = Dashboard::start(&place, &["--timeout", "1"]);
+    eventually(LONG, || dashboard.page("/").contains("no consumer"));
+    server.kill9();
+    eventually(LONG, || dashboard.page("/").contains("The store</span> does not answer"));
+    let away = dashboard.get("/queues/mails");
+    assert!(away.status == 503 && away.body.contains("<h1>"), "{away:?}");
+    server.start_again();
+    eventually(LONG, || dashboard.page("/").contains("no consumer"));
+}
+
+/// Not even a lock of the doctor's, or the history.
+#[test]
+fn one_that_only_shows_writes_nothing() {
+    let place = Place::on_redis();
+    stalled(&place);
+    let mut raw = redis::Client::open(place.url()).unwrap().get_connection().unwrap();
+    let mut keys = || {
+        let mut keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut raw).unwrap();
+        keys.sort();
+        keys
+    };
+    let before = keys();
+    let dashboard = Dashboard::start(&place, &["--read-only"]);
+    eventually(LONG, || dashboard.page("/").contains("no consumer"));
+    dashboard.page("/server");
+    assert_eq!(keys(), before);
+    drop(dashboard);
+    let dashboard = Dashboard::start(&place, &[]);
+    eventually(LONG, || dashboard.page("/").contains("no consumer"));
+    assert_ne!(keys(), before, "this shows that it would be seen");
 }

@@ -1,6 +1,5 @@
 //! Flows of a queue, and what each waits for.
 
-use axum::extract::Path;
 use maud::{Markup, html};
 use stanchion::{FlowInfo, FlowState, NodeInfo, NodeState};
 
@@ -8,14 +7,14 @@ use crate::web::describe::task_link;
 use crate::web::failing::Failing;
 use crate::web::html::{Place, button, careful, command, empty, moment, number, part, shown};
 use crate::web::pages::queue::{link, parts_of};
-use crate::web::pages::{Shown, Visit, next_page};
+use crate::web::pages::{Names, Shown, Visit, next_page};
 
 /// Flows on a page, and nodes.
 const PAGE: usize = 50;
 const NODES: usize = 500;
 
 /// All of a queue, the latest first.
-pub async fn list(visit: Visit, Path(name): Path<String>) -> Shown {
+pub async fn list(visit: Visit, Names([name]): Names<1>) -> Shown {
     let page = visit.app.client.queue(&name).list_flows(visit.asked.from.as_deref(), PAGE).await?;
     Ok(visit.page(Place::Queues, &format!("Flows of {name}"), &html! {
         h1 { "Flows of " (shown(&name)) }
@@ -45,7 +44,7 @@ pub async fn list(visit: Visit, Path(name): Path<String>) -> Shown {
 }
 
 /// One flow.
-pub async fn flow(visit: Visit, Path((name, id)): Path<(String, String)>) -> Shown {
+pub async fn flow(visit: Visit, Names([name, id]): Names<2>) -> Shown {
     let Some(flow) = visit.app.client.queue(&name).get_flow(&id).await? else {
         return Err(Failing::Missing(format!("The queue {name} has no flow {id}.")));
     };

@@ -1,14 +1,14 @@
 //! Locks of every kind: who holds them, since when, and who waits.
 
-use axum::extract::Path;
 use maud::{Markup, html};
 use stanchion::LockKind;
 
+use crate::text::left;
 use crate::web::describe::since;
 use crate::web::failing::Failing;
-use crate::web::html::{Place, Reader, age, command, empty, lasting, moment, number, shown};
+use crate::web::html::{Place, Reader, age, command, empty, moment, number, shown};
 use crate::web::look::{LockLook, handle};
-use crate::web::pages::{Shown, Visit, next_page};
+use crate::web::pages::{Names, Shown, Visit, next_page};
 use crate::web::problems::{holder_name, lock_link};
 
 /// Locks on a page at most.
@@ -38,14 +38,17 @@ pub async fn list(visit: Visit) -> Shown {
             (empty("Nobody holds one of this kind, as far as was looked.", &["stanchion", "run", "NAME", "--", "command"]))
         } @else {
             (table(looks.iter()))
-            @if page.names.len() > PAGE { p.soft { "The store gave more names at once than fit here; search for one." } }
+            @if page.names.len() > PAGE {
+                h2 { "More names" }
+                ul { @for name in page.names.iter().skip(PAGE) { li { a data-row href=(lock_link(kind, name)) { (shown(name)) } } } }
+            }
         }
         (next_page("/locks", next.as_deref(), &[("kind", asked)]))
     }))
 }
 
 /// One lock.
-pub async fn lock(visit: Visit, Path((asked, name)): Path<(String, String)>) -> Shown {
+pub async fn lock(visit: Visit, Names([asked, name]): Names<2>) -> Shown {
     let kind = kind(&asked)?;
     let lock = handle(&visit.app.client, kind, &name);
     let (holders, waiters) = (lock.holders().await?, lock.waiters().await?);
@@ -64,7 +67,7 @@ pub async fn lock(visit: Visit, Path((asked, name)): Path<(String, String)>) -> 
                                 td { (holder_name(holder)) }
                                 td { (holder.held_as.name()) }
                                 td { @if let Some(since) = holder.since { (moment(since)) } @else { "-" } }
-                                td { (holder.remaining.map_or_else(|| "without an end".into(), lasting)) }
+                                td { (holder.remaining.map_or_else(|| "without an end".into(), left)) }
                                 td.n { (holder.fence) }
                                 td.n { (holder.weight) }
                             }

@@ -10,8 +10,7 @@ pub mod tasks;
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
-use axum::extract::Query;
+use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::request::Parts;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -19,7 +18,7 @@ use serde::Deserialize;
 
 use crate::web::App;
 use crate::web::failing::Failing;
-use crate::web::html::{Place, Reader, page, shown};
+use crate::web::html::{Place, Reader, name_of, page, shown};
 
 /// What every page may be asked with.
 #[derive(Debug, Default, Deserialize)]
@@ -62,6 +61,21 @@ impl FromRequestParts<Arc<App>> for Visit {
         let Query(asked) = Query::from_request_parts(parts, app).await.map_err(|_| wrong())?;
         let reader = parts.extensions.get::<Reader>().cloned().ok_or_else(wrong)?;
         Ok(Self { app: Arc::clone(app), reader, asked })
+    }
+}
+
+/// The names in a path, as they were.
+pub struct Names<const N: usize>(pub [String; N]);
+
+impl<const N: usize> FromRequestParts<Arc<App>> for Names<N> {
+    type Rejection = Failing;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failing> {
+        let wrong = || Failing::Wrong("This address makes no sense.".into());
+        let found =
+            Path::<Vec<(String, String)>>::from_request_parts(parts, app).await.map_err(|_| wrong())?;
+        let names: Vec<String> = found.0.into_iter().map(|(_, part)| name_of(part)).collect();
+        Ok(Self(names.try_into().map_err(|_| wrong())?))
     }
 }
 

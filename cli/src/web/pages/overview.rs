@@ -53,6 +53,8 @@ fn wrong(look: &Look) -> Markup {
     html! {
         @if let Some(error) = &look.error {
             ul.problems { li.bad { span.of { "The store" } " does not answer: " (shown(&error.to_string())) } }
+        } @else if look.at.is_none() {
+            ul.problems { li.bad { span.of { "The dashboard" } " does not look any more; start it again." } }
         } @else if look.problems.is_empty() {
             p.good-news { (all_is_well(look)) }
         } @else {

@@ -2,14 +2,14 @@
 
 use std::time::SystemTime;
 
-use axum::extract::Path;
 use maud::{Markup, html};
-use stanchion::{Gate, KeyInfo};
+use stanchion::{Gate, KeyInfo, ListOptions, TaskState};
 
+use crate::text::left;
 use crate::web::describe::{counts, facts, series, since, tasks};
 use crate::web::html::{Place, Reader, button, careful, clock, command, empty, many, number, part, shown};
 use crate::web::look::QueueLook;
-use crate::web::pages::{Shown, Visit, next_page};
+use crate::web::pages::{Names, Shown, Visit, next_page};
 use crate::web::problems::cause;
 
 /// Tasks, consumers and keys that a queue's page shows.
@@ -18,10 +18,11 @@ const FIRST: usize = 10;
 const KEYS: usize = 100;
 
 /// The page of a queue.
-pub async fn queue(visit: Visit, Path(name): Path<String>) -> Shown {
+pub async fn queue(visit: Visit, Names([name]): Names<1>) -> Shown {
     let queue = visit.app.client.queue(&name);
     let stats = queue.stats().await?;
-    let first = queue.peek(FIRST).await?;
+    let ready = ListOptions::new(TaskState::Ready).payloads(false).max(FIRST);
+    let first = queue.list(ready).await?.tasks;
     let consumers = queue.consumers().await?;
     let look = visit.app.lookout.latest().await;
     let known = look.queues.iter().find(|queue| queue.name == name);
@@ -68,7 +69,7 @@ pub async fn queue(visit: Visit, Path(name): Path<String>) -> Shown {
 }
 
 /// The keys that hold tasks, or have limits.
-pub async fn keys(visit: Visit, Path(name): Path<String>) -> Shown {
+pub async fn keys(visit: Visit, Names([name]): Names<1>) -> Shown {
     let page = visit.app.client.queue(&name).list_keys(visit.asked.from.as_deref(), KEYS).await?;
     Ok(visit.page(Place::Queues, &format!("Keys of {name}"), &html! {
         h1 { "Keys of " (shown(&name)) }
@@ -113,7 +114,7 @@ fn moves(seen: &QueueLook) -> Markup {
             "{} due, the first for {}: {}.",
             many(ready, "task is", "tasks are"),
             since(seen.due_since),
-            cause(seen, SystemTime::now())
+            cause(seen)
         ),
     };
     html! { p { (says) } }
@@ -138,7 +139,7 @@ fn limits(seen: &QueueLook) -> Markup {
     let (stats, now) = (&seen.stats, SystemTime::now());
     let settings = &stats.settings;
     let rate = |rate: Option<stanchion::Rate>| match rate {
-        Some(rate) => html! { (number(rate.count.into())) " per " (crate::web::html::lasting(rate.per)) },
+        Some(rate) => html! { (number(rate.count.into())) " per " (left(rate.per)) },
         None => html! { "none" },
     };
     let most = |most: Option<u64>| html! { (most.map_or_else(|| "none".into(), number)) };

@@ -1,19 +1,18 @@
 //! Schedules of a queue.
 
-use axum::extract::Path;
 use maud::{Markup, html};
 use stanchion::ScheduleInfo;
 
 use crate::web::describe::task_link;
 use crate::web::html::{Place, Reader, age, button, careful, command, empty, moment, number, part, shown};
 use crate::web::pages::queue::{link, parts_of};
-use crate::web::pages::{Shown, Visit, next_page};
+use crate::web::pages::{Names, Shown, Visit, next_page};
 
 /// Schedules on a page.
 const PAGE: usize = 100;
 
 /// All of a queue.
-pub async fn list(visit: Visit, Path(name): Path<String>) -> Shown {
+pub async fn list(visit: Visit, Names([name]): Names<1>) -> Shown {
     let page = visit.app.client.queue(&name).list_schedules(visit.asked.from.as_deref(), PAGE).await?;
     Ok(visit.page(Place::Queues, &format!("Schedules of {name}"), &html! {
         h1 { "Schedules of " (shown(&name)) }

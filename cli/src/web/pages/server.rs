@@ -45,10 +45,12 @@ pub async fn workers(visit: Visit) -> Shown {
 
 /// What the store is like, and which promises hold on it.
 pub async fn server(visit: Visit) -> Shown {
-    let findings = visit.app.client.doctor().await?;
+    // To examine the store takes a lock.
+    let findings = if visit.reader.can_act { visit.app.client.doctor().await? } else { Vec::new() };
     Ok(visit.page(Place::Server, "Server", &html! {
         h1 { "Server" }
         (command(&["stanchion", "doctor"]))
+        @if !visit.reader.can_act { p.soft { "To examine the store takes a lock, so this is left to the command." } }
         div.scroll tabindex="0" role="region" aria-label="A table" {
             table {
                 thead { tr { th { "What" } th { "Found" } th { "Promise" } th { "Holds" } } }

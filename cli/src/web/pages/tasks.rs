@@ -1,27 +1,29 @@
 //! Tasks: lists by state, the dead, and one task.
 
-use axum::extract::Path;
 use maud::{Markup, html};
 use stanchion::{ListOptions, TaskInfo, TaskState};
 
-use crate::web::describe::{consumer, facts, state, tasks};
+use crate::text::{left, shortened};
+use crate::web::describe::{facts, state, tasks};
 use crate::web::failing::Failing;
 use crate::web::html::{
-    Place, Reader, button, careful, command, empty, lasting, many, moment, number, part, shown,
+    Place, Reader, button, careful, command, empty, encoded, many, moment, number, part, shown, who,
 };
 use crate::web::pages::queue::{link, parts_of};
-use crate::web::pages::{Shown, Visit, next_page};
+use crate::web::pages::{Names, Shown, Visit, next_page};
 
 /// Tasks on a page.
 const PAGE: usize = 50;
 /// Dead tasks that a count looks at, at most.
 const COUNTED: usize = 10_000;
+/// Characters of a payload.
+const PAYLOAD: usize = 16_384;
 /// Those of a list that can be asked for.
 const STATES: [TaskState; 5] =
     [TaskState::Ready, TaskState::Claimed, TaskState::Held, TaskState::Scheduled, TaskState::Dead];
 
 /// Tasks in one state.
-pub async fn list(visit: Visit, Path(name): Path<String>) -> Shown {
+pub async fn list(visit: Visit, Names([name]): Names<1>) -> Shown {
     let asked = visit.asked.state.as_deref().unwrap_or("ready");
     let of = STATES.into_iter().find(|state| state.name() == asked);
     let of = of.ok_or_else(|| Failing::Wrong(format!("There is no state {asked:?}.")))?;
@@ -48,7 +50,7 @@ pub async fn list(visit: Visit, Path(name): Path<String>) -> Shown {
 }
 
 /// The dead, and what can be done with them.
-pub async fn dead(visit: Visit, Path(name): Path<String>) -> Shown {
+pub async fn dead(visit: Visit, Names([name]): Names<1>) -> Shown {
     let asked = &visit.asked;
     let (found, next) = matching(&visit, &name, asked.from.clone(), PAGE).await?;
     let path = format!("{}/dead", link(&name));
@@ -79,7 +81,7 @@ pub async fn dead(visit: Visit, Path(name): Path<String>) -> Shown {
 }
 
 /// How many a filter means, before anything is done with them.
-pub async fn bulk(visit: Visit, Path(name): Path<String>) -> Shown {
+pub async fn bulk(visit: Visit, Names([name]): Names<1>) -> Shown {
     let asked = &visit.asked;
     let verb = asked.verb.as_deref().filter(|verb| ["kick", "remove"].contains(verb));
     let verb = verb.ok_or_else(|| Failing::Wrong("There is nothing of the kind to be done.".into()))?;
@@ -117,7 +119,7 @@ pub async fn bulk(visit: Visit, Path(name): Path<String>) -> Shown {
 }
 
 /// One task.
-pub async fn task(visit: Visit, Path((name, id)): Path<(String, String)>) -> Shown {
+pub async fn task(visit: Visit, Names([name, id]): Names<2>) -> Shown {
     let found = visit.app.client.queue(&name).get(&id).await?;
     let Some(task) = found else {
         return Err(Failing::Missing(format!("The queue {name} has no task {id}.")));
@@ -168,7 +170,7 @@ fn by_prefix(path: &str, prefix: &str, others: &[(&str, &str)]) -> Markup {
 }
 
 fn bulk_link(path: &str, verb: &str, reason: &str, prefix: &str) -> String {
-    format!("{path}/bulk?verb={verb}&reason={}&prefix={}", part(reason), part(prefix))
+    format!("{path}/bulk?verb={verb}&reason={}&prefix={}", encoded(reason), encoded(prefix))
 }
 
 fn task_facts(queue: &str, task: &TaskInfo) -> Markup {
@@ -186,10 +188,10 @@ fn task_facts(queue: &str, task: &TaskInfo) -> Markup {
         task.key.as_ref().map(|key| html! { a href=(format!("{}/keys", link(queue))) { (shown(key)) } }),
     );
     add("kind", task.kind.as_ref().map(|kind| html! { (shown(kind)) }));
-    add("run by", task.claimed_by.as_ref().map(|by| html! { (consumer(by)) }));
-    add("lease left", (task.state == TaskState::Claimed).then(|| html! { (lasting(task.lease_left)) }));
+    add("run by", task.claimed_by.as_ref().map(|by| html! { (who(&by.label, &by.host, by.pid)) }));
+    add("lease left", (task.state == TaskState::Claimed).then(|| html! { (left(task.lease_left)) }));
     add("expires", task.expires.map(moment));
-    add("timeout", task.timeout.map(|timeout| html! { (lasting(timeout)) }));
+    add("timeout", task.timeout.map(|timeout| html! { (left(timeout)) }));
     add("asked to end", task.cancelled.then(|| html! { "yes" }));
     add("again", task.successor_due.map(moment));
     add("receipt", (task.receipt.get() > 0).then(|| html! { (number(task.receipt.get())) }));
@@ -236,7 +238,7 @@ fn payload(task: &TaskInfo, shows: bool) -> Markup {
             p.soft { (many(task.size, "byte", "bytes")) ". Payloads are shown if the dashboard is started with " code { "--show-payloads" } "." }
         } @else {
             @if let Ok(text) = std::str::from_utf8(&task.payload) {
-                pre { (text.lines().map(shown).collect::<Vec<_>>().join("\n")) }
+                pre { (shortened(text, PAYLOAD).lines().map(shown).collect::<Vec<_>>().join("\n")) }
             } @else {
                 p.soft { "It is no text." }
             }
