@@ -130,9 +130,11 @@ pub const KEY_LOOK: usize = 100;
 pub const RUNS_MAX: usize = 5_000;
 /// Tasks of a key that come into line at most when one leaves: more than one, so that it catches up when there may be more.
 pub const PULL_MAX: usize = 2;
-/// How much earlier than its time the next use of a rate may come, but never more than half a gap: for who comes late by as
+/// How much earlier than its time the next use of a rate may come, but never more than nine tenths of a gap: for who comes late by as
 /// much, what is lost by waiting is made up for.
 pub const RATE_SLACK: Duration = Duration::from_millis(100);
+/// Who waits is told of a key that may go on within so long. Of what comes later it learns when it asks by itself.
+pub const KEY_SOON: Duration = Duration::from_secs(1);
 /// A rate is at most so many per millisecond: it is kept in quarters of a microsecond.
 pub const RATE_MOST: u64 = 100;
 /// The longest time of a rate, and what its burst may amount to.

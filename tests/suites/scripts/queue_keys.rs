@@ -144,6 +144,30 @@ fn a_key_with_a_rate_waits_by_time() {
     );
 }
 
+/// Otherwise nobody would look when that time has come: who waits asked before.
+#[test]
+fn who_waits_is_told_of_a_key_that_may_go_on_soon() {
+    let rated = |per: u64| limited(&format!("key_count 2, key_per {per}, key_burst 1"));
+    let state = |per| {
+        rated(per)
+            .ready("a", 19, "key k")
+            .held_by_key("b", "k", 20, "")
+            .key("k", "held 1, in_line 0")
+            .idle(6, "{then+7500}")
+    };
+    let after = |per: u64| {
+        rated(per)
+            .claimed("a", &lease(), "receipt {us}, attempts 1, key k")
+            .held_by_key("b", "k", 20, "")
+            .key("k", &format!("held 1, tat {{us+{}}}, waiting 1", per * 500))
+            .key_waits("k", &format!("{{now+{}}}", per / 2 - 100))
+            .call("7: [[a {us}]]")
+            .counts("counter {us}, sequence 20")
+    };
+    given(state(2_000)).call(claim(9)).replies("*").hints(6).leaves(after(2_000));
+    given(state(60_000)).call(claim(9)).replies("*").leaves(after(60_000).idle(6, "{then+7500}"));
+}
+
 #[test]
 fn a_throttle_holds_the_key_and_puts_the_task_back_to_its_place() {
     let state = || limited("").claimed("a", LATER, "receipt 40, attempts 1, turn 7, key k");

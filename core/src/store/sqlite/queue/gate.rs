@@ -1,10 +1,11 @@
 //! What the queue's own limits let go now.
 
-use crate::protocol::Gate;
+use crate::protocol::{Gate, KEY_SOON};
 use crate::store::sqlite::queue::due::FIRST_KEY;
 use crate::store::sqlite::queue::limits::Limits;
 use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::millis;
 
 impl Work<'_> {
     /// The limits, if the queue has any.
@@ -24,13 +25,13 @@ impl Work<'_> {
         self.limits().map_or((i64::MAX, Gate::Open), |limits| limits.gate(self.step.wall, claimed))
     }
 
-    /// Whether another may claim something now, or is to know when, as far as is known: who waits does not know of a rate or a
-    /// key that has to wait since.
+    /// Whether another may claim something now, or soon: who waits does not know of a rate or a key that has to wait since.
     pub(super) fn is_left(&self) -> rusqlite::Result<bool> {
         if self.gate().1 == Gate::MaxRunning {
             return Ok(false);
         }
-        Ok(self.record.count(RowState::Ready) > 0 || self.first_key()?.is_some())
+        let soon = self.now_ms.saturating_add(millis(KEY_SOON));
+        Ok(self.record.count(RowState::Ready) > 0 || self.first_key()?.is_some_and(|first| first <= soon))
     }
 
     /// When the first key that waits for a time may go on.

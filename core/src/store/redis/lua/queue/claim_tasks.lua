@@ -45,15 +45,14 @@ local function register(waiter)
   return redis.call('ZRANK', KEYS[@IDLE], waiter)
 end
 
--- Whether another may claim something now, or is to know when, as far as is known: who waits does not know of a rate or a key
--- that has to wait since.
+-- Whether another may claim something now, or soon: who waits does not know of a rate or a key that has to wait since.
 local function is_left()
   local _, opens = gate()
   if earlier or opens == math.huge then
     return earlier
   end
   return redis.call('ZCARD', KEYS[@READY]) > 0
-    or (limits and redis.call('ZCOUNT', KEYS[@KEY_WAITS], '-inf', '(@FORGET_BASE') > 0)
+    or (limits and redis.call('ZCOUNT', KEYS[@KEY_WAITS], '-inf', now + @KEY_SOON) > 0)
 end
 
 -- What a claim says that has nothing to give.

@@ -13,7 +13,7 @@ local function gate()
   if limits[@RATE_COUNT] > 0 then
     -- include rate.lua
     local gap, slack = pace(limits[@RATE_COUNT], limits[@RATE_PER], limits[@RATE_BURST])
-    local tat = math.min(limits[@RATE_TAT], now_us + slack + gap)
+    local tat = tat_of(limits[@RATE_TAT], limits[@RATE_COUNT], limits[@RATE_PER], limits[@RATE_BURST])
     free = math.max(math.floor((now_us + slack - math.max(tat, now_us)) / gap) + 1, 0)
     opens = free == 0 and tat - slack or 0
   end
