@@ -6,13 +6,16 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture slots keyed mutants api minimal version headers docs clean deps rust
+.PHONY: help demo demo-web test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture slots keyed mutants api minimal version headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, a queue and a schedule whose workers are killed (no server needed)
 	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
+
+demo-web: rust ## The dashboard on a store where a sale goes on and a worker was killed, at http://127.0.0.1:7380/ until Ctrl-C
+	@CARGO="$(CARGO)" demo/web
 
 test: rust deps ## Check format, lints and documentation, and run every test
 	$(PYTHON) tests/run

@@ -13,6 +13,8 @@ use serde_json::json;
 use stanchion::{Cancelled, DeadTasks, Error, Removed, Rescheduled};
 
 use crate::web::App;
+use crate::web::bulk::{Which, perform};
+use crate::web::describe::{task_link, tasks_link};
 use crate::web::failing::Failing;
 use crate::web::html::{Reader, many, number};
 use crate::web::look::handle;
@@ -23,8 +25,6 @@ use crate::web::pages::locks::kind;
 use crate::web::pages::queue::link;
 use crate::web::problems::lock_link;
 
-/// Dead tasks that one step of an action on many takes.
-const STEP: u64 = 1_000;
 /// For how long the removal of a dead task can be undone.
 const UNDO: Duration = Duration::from_secs(60);
 
@@ -32,14 +32,6 @@ const UNDO: Duration = Duration::from_secs(60);
 type Doer = (State<Arc<App>>, Extension<Reader>);
 /// The page to which it leads, or why it was not done.
 type Done = Result<Response, Failing>;
-
-/// Which of the dead are meant.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Which {
-    reason: String,
-    prefix: String,
-}
 
 /// A name that was typed.
 #[derive(Debug, Deserialize)]
@@ -71,7 +63,7 @@ pub async fn task(
     form: Result<Form<Due>, FormRejection>,
 ) -> Done {
     let queue = app.client.queue(&name);
-    let page = crate::web::describe::task_link(&name, &id);
+    let page = task_link(&name, &id);
     let (back, done) = match &*verb {
         "remove" => (
             link(&name),
@@ -118,7 +110,7 @@ fn remove_later(app: &Arc<App>, reader: &Reader, name: String, id: String) -> Re
     let number = app.notes.add(note);
     log(app, reader, "remove_dead_later", &[&name, &id], "noted");
     let (app, reader) = (Arc::clone(app), reader.clone());
-    let back = format!("{}/dead?note={number}", link(&name));
+    let back = format!("{}?state=dead&note={number}", tasks_link(&name));
     tokio::spawn(async move {
         tokio::time::sleep(UNDO).await;
         if !app.notes.is_due(number) {
@@ -145,43 +137,32 @@ pub async fn undo((app, reader): Doer, Path(number): Path<u64>) -> Done {
     Ok(led(&app, "/queues", "Undone: nothing was removed.".into(), false))
 }
 
-/// Does something with all of the dead that are meant, in steps.
-pub async fn dead((app, reader): Doer, Names([name, verb]): Names<2>, Form(which): Form<Which>) -> Done {
-    if !["kick", "remove"].contains(&&*verb) {
-        return Err(nothing());
-    }
+/// Does something with all that are meant, in steps.
+pub async fn bulk((app, reader): Doer, Names([name]): Names<1>, Form(which): Form<Which>) -> Done {
+    let (state, verb) = which.order()?;
     let note = app.notes.add(Note { text: "It begins".into(), goes_on: true, ..Note::default() });
-    let back = format!("{}/dead?note={note}", link(&name));
-    log(&app, &reader, &format!("{verb}_dead"), &[&name, &which.reason, &which.prefix], "begun");
+    let back = format!("{}?state={}&note={note}", tasks_link(&name), state.name());
+    let of = [name.clone(), which.state.clone(), which.prefix.clone(), which.reason.clone()];
+    let log = move |app: &App, reader: &Reader, outcome: &str| {
+        let of: Vec<&str> = of.iter().map(String::as_str).collect();
+        log(app, reader, &format!("{}_many", verb.name()), &of, outcome);
+    };
+    log(&app, &reader, "begun");
     let (app, reader) = (Arc::clone(&app), reader.0.clone());
     tokio::spawn(async move {
-        let (count, error) = in_steps(&app, &name, &verb, &which, note).await;
-        let did = if verb == "kick" { "ready again" } else { "removed" };
-        let mut text = format!("{} {did}.", many(count, "task is", "tasks are"));
+        let tell = |count| {
+            let text = format!("{} so far", number(count));
+            app.notes.set(note, Note { text, goes_on: true, ..Note::default() });
+        };
+        let (count, error) = perform(&app.client.queue(&name), &which, tell).await;
+        let mut text = format!("{} {}.", many(count, "task is", "tasks are"), verb.did());
         if let Some(error) = &error {
             text += &format!(" Then it failed: {error}");
         }
-        log(&app, &reader, &format!("{verb}_dead"), &[&name, &which.reason, &which.prefix], &text);
+        log(&app, &reader, &text);
         app.notes.set(note, Note { text, is_bad: error.is_some(), ..Note::default() });
     });
     Ok(Redirect::to(&back).into_response())
-}
-
-/// So many in all, and why it ended before it was done.
-async fn in_steps(app: &App, name: &str, verb: &str, which: &Which, note: u64) -> (u64, Option<Error>) {
-    let queue = app.client.queue(name);
-    let mut count = 0;
-    loop {
-        let step = DeadTasks::oldest(STEP).reason(which.reason.as_str()).prefix(which.prefix.as_str());
-        let done = if verb == "kick" { queue.kick(step).await } else { queue.remove_dead(step).await };
-        match done {
-            Ok(0) => return (count, None),
-            Ok(some) => count += some,
-            Err(error) => return (count, Some(error)),
-        }
-        let text = format!("{} so far", number(count));
-        app.notes.set(note, Note { text, goes_on: true, ..Note::default() });
-    }
 }
 
 /// Does something with a schedule.

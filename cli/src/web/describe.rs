@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use stanchion::{QueueStats, TaskInfo, TaskState};
 
 use crate::text::{left, shortened};
+use crate::web::failing::Failing;
 use crate::web::history::{History, Point};
 use crate::web::html::{age, moment, number, part, shown};
 
@@ -14,6 +15,16 @@ const WIDE: usize = 200;
 const HIGH: usize = 40;
 /// Characters of a text in a table.
 const CELL: usize = 60;
+
+/// States whose tasks can be listed.
+pub const STATES: [TaskState; 5] =
+    [TaskState::Ready, TaskState::Claimed, TaskState::Held, TaskState::Scheduled, TaskState::Dead];
+
+/// The state of this name.
+pub fn state_named(name: &str) -> Result<TaskState, Failing> {
+    let found = STATES.into_iter().find(|state| state.name() == name);
+    found.ok_or_else(|| Failing::Wrong(format!("There is no state {name:?}.")))
+}
 
 /// Names and values.
 pub fn facts(facts: &[(&str, Markup)]) -> Markup {
@@ -102,9 +113,14 @@ pub fn tasks(queue: &str, tasks: &[TaskInfo]) -> Markup {
     }
 }
 
+/// The page of a queue's tasks.
+pub fn tasks_link(queue: &str) -> String {
+    format!("/queues/{}/tasks", part(queue))
+}
+
 /// The page of a task.
 pub fn task_link(queue: &str, id: &str) -> String {
-    format!("/queues/{}/tasks/{}", part(queue), part(id))
+    format!("{}/{}", tasks_link(queue), part(id))
 }
 
 /// A state in a word, with its colour.

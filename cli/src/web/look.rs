@@ -32,6 +32,8 @@ const REMEMBERED: Duration = Duration::from_secs(30);
 const EXAMINED: Duration = Duration::from_secs(300);
 /// Requests that are under way at the same time.
 const AT_ONCE: usize = 16;
+/// Dead tasks of a queue that are looked at for what they died of.
+pub const DEAD: usize = 50;
 /// Running tasks of a queue that are looked at for the one that has failed most often.
 const RUNNING: usize = 20;
 
@@ -44,6 +46,8 @@ pub struct QueueLook {
     pub due_since: Option<SystemTime>,
     /// The one of those first in line, or running, that has been tried most often.
     pub tried: Option<TaskInfo>,
+    /// The last of those that have died.
+    pub dead: Vec<TaskInfo>,
     /// What was before.
     pub history: Arc<History>,
 }
@@ -309,24 +313,19 @@ pub fn handle(client: &Client, kind: LockKind, name: &str) -> stanchion::Lock {
 async fn look_at_queue(client: Client, name: String) -> Result<QueueLook, Error> {
     let queue = client.queue(&name);
     let stats = queue.stats().await?;
-    let first = if stats.ready > 0 {
-        // Without payloads: those may be large, and it is asked often.
-        let ready = ListOptions::new(TaskState::Ready).payloads(false).max(1);
-        queue.list(ready).await?.tasks
-    } else {
-        Vec::new()
+    // Without payloads: those may be large, and it is asked often.
+    let list = async |state, most| -> Result<_, Error> {
+        Ok(queue.list(ListOptions::new(state).payloads(false).max(most)).await?.tasks)
     };
+    let first = if stats.ready > 0 { list(TaskState::Ready, 1).await? } else { Vec::new() };
+    let dead = if stats.dead > 0 { list(TaskState::Dead, DEAD).await? } else { Vec::new() };
     let due_since = first.first().map(|first| first.due);
     let is_late = due_since.is_some_and(|due| due.elapsed().is_ok_and(|late| late > EVERY));
-    let running = if is_late || stats.retried > 0 && stats.claimed > 0 {
-        let running = ListOptions::new(TaskState::Claimed).payloads(false).max(RUNNING);
-        queue.list(running).await?.tasks
-    } else {
-        Vec::new()
-    };
+    let fails = is_late || stats.retried > 0 && stats.claimed > 0;
+    let running = if fails { list(TaskState::Claimed, RUNNING).await? } else { Vec::new() };
     let tried =
         first.into_iter().chain(running).max_by_key(|task| task.attempts).filter(|task| task.attempts > 1);
-    Ok(QueueLook { name, stats, due_since, tried, history: Arc::default() })
+    Ok(QueueLook { name, stats, due_since, tried, dead, history: Arc::default() })
 }
 
 fn millis(time: Duration) -> u64 {

@@ -2,6 +2,7 @@
 
 mod actions;
 mod auth;
+mod bulk;
 mod describe;
 mod failing;
 mod guard;

@@ -1,8 +1,9 @@
 //! What is wrong now, in sentences.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use stanchion::{Error, Finding, Holder, LockKind};
+use stanchion::{Error, Finding, Holder, LockKind, TaskInfo};
 
 use crate::queues::counts;
 use crate::text::{plain, shortened};
@@ -91,12 +92,12 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
         problems.push(problem(80, text, link.clone()));
     }
     let stands = stats.ready + stats.claimed == 0;
+    let keys: Vec<String> = counts::keys(stats).collect();
     if stats.held > 0 && (stats.keys_waiting > 0 || stands) {
-        problems.push(problem(
-            50,
-            counts::keys(stats).collect::<Vec<_>>().join("; "),
-            format!("{link}/keys"),
-        ));
+        problems.push(problem(50, keys.join("; "), format!("{link}/keys")));
+    } else if stats.held > 0 && stats.ready == 0 && stats.waiters > 0 {
+        let free = if stats.waiters == 1 { "a consumer is free" } else { "consumers are free" };
+        problems.push(problem(30, format!("{}, while {free}", keys.join("; ")), format!("{link}/keys")));
     }
     if let Some(tried) = queue.tried.as_ref().filter(|tried| tried.attempts > TRIED_OFTEN) {
         let reason = if tried.reason.is_empty() { "it has not been settled" } else { &tried.reason };
@@ -109,8 +110,7 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
         );
         problems.push(problem(60, text, format!("{link}/tasks/{}", part(&tried.id))));
     }
-    if let Some(died) = queue.history.died_within(HOUR).filter(|died| *died > 0) {
-        let text = format!("{} new in the last hour, {} dead in all", number(died), number(stats.dead));
+    if let Some(text) = died(queue, now) {
         problems.push(problem(70, text, format!("{link}/dead")));
     }
     if stats.schedules_late > SCHEDULE_LATE {
@@ -124,6 +124,29 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
         problems.push(problem(40, text, format!("{link}/flows")));
     }
     problems
+}
+
+/// How many have died lately, and of what.
+fn died(queue: &QueueLook, now: SystemTime) -> Option<String> {
+    let lately = |died: SystemTime| now.duration_since(died).is_ok_and(|ago| ago < HOUR);
+    let dead: Vec<&TaskInfo> = queue.dead.iter().filter(|task| task.died.is_some_and(lately)).collect();
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for task in &dead {
+        *reasons.entry(&task.reason).or_default() += 1;
+    }
+    let (reason, most) = reasons.into_iter().max_by_key(|(_, count)| *count)?;
+    // More may have than were looked at.
+    let known = queue.history.died_within(HOUR).unwrap_or(0).min(queue.stats.dead);
+    let count = known.max(dead.len() as u64);
+    let are = if count == 1 { "task has" } else { "tasks have" };
+    let reason = if reason.is_empty() { "without a reason" } else { reason };
+    let reason = shortened(&plain(reason), REASON);
+    let of_what = match (most, dead.len()) {
+        (most, all) if most == all && count == all as u64 => reason,
+        (most, all) if count == all as u64 => format!("{most} of them: {reason}"),
+        (most, all) => format!("{most} of the last {all}: {reason}"),
+    };
+    Some(format!("{} {are} died in the last hour; {of_what}", number(count)))
 }
 
 /// Why what is due is not given out.

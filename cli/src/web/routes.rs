@@ -13,7 +13,7 @@ use axum::routing::{get, post};
 use tower_http::timeout::TimeoutLayer;
 
 use crate::web::html::refused;
-use crate::web::pages::{flows, locks, overview, queue, schedules, server, tasks};
+use crate::web::pages::{bulk, flows, locks, overview, queue, schedules, server, tasks};
 use crate::web::{App, actions, guard, live};
 
 /// Bytes of a form at most.
@@ -35,8 +35,7 @@ pub fn routes(app: Arc<App>) -> Router {
         .route("/queues/{queue}/tasks/{id}", get(tasks::task))
         .route("/queues/{queue}/tasks/{id}/{verb}", post(actions::task))
         .route("/queues/{queue}/dead", get(tasks::dead))
-        .route("/queues/{queue}/dead/bulk", get(tasks::bulk))
-        .route("/queues/{queue}/dead/{verb}", post(actions::dead))
+        .route("/queues/{queue}/bulk", get(bulk::ask).post(actions::bulk))
         .route("/queues/{queue}/schedules", get(schedules::list))
         .route("/queues/{queue}/schedules/{id}/{verb}", post(actions::schedule))
         .route("/queues/{queue}/flows", get(flows::list))

@@ -122,7 +122,7 @@ on_both_stores! {
         says("1 task is due, the first for ", ": 1 run, no more may at once");
         claim.bury("no such host").unwrap();
         queue.configure(QueueConfig::new().max_running(None)).unwrap();
-        says("1 new in the last hour, 1 dead in all", "");
+        says("1 task has died in the last hour; no such host", "");
         queue.claim(ClaimOptions::new()).unwrap().remove(0).ack().unwrap();
         let keyed = client.queue("keyed");
         for id in ["a", "b"] {
@@ -154,12 +154,13 @@ on_both_stores! {
             ("/queues/mails/tasks?state=dead", &["bad"]),
             ("/queues/mails/tasks/a", &["0 of 20", "Payloads are shown if"]),
             ("/queues/mails/dead", &["bad", "refused", "Kick all of these"]),
-            ("/queues/mails/dead?reason=other", &["No task of this queue is dead"]),
-            ("/queues/mails/dead/bulk?verb=kick&reason=ref", &["Kick 1 dead task"]),
+            ("/queues/mails/dead?reason=other", &["No task that is dead fits"]),
+            ("/queues/mails/bulk?state=dead&verb=kick&reason=ref", &["Kick 1 dead task"]),
+            ("/queues/mails/bulk?state=ready&verb=remove&prefix=imp", &["Remove 1 ready task of mails?", "begins with <code>imp</code>"]),
             ("/queues/mails/keys", &["<td>k</td>"]),
             ("/queues/mails/schedules", &["nightly", "0 3 * * *"]),
             ("/queues/mails/flows", &["import", "1 waiting, 1 put"]),
-            ("/queues/mails/flows/import", &["href=\"/queues/mails/tasks/import%2Fx\"", "waiting"]),
+            ("/queues/mails/flows/import", &["href=\"/queues/mails/tasks/import%2Fx\"", "waiting", "class=\"node runs\""]),
             ("/locks", &["invoice:42"]),
             ("/locks?kind=semaphore", &["Nobody holds one of this kind"]),
             ("/locks/lock/invoice%3A42", &["web-3", "Nobody waits", "Type the name"]),
@@ -183,6 +184,61 @@ on_both_stores! {
         lease.release().unwrap();
     }
 
+    fn a_picture_shows_what_comes_after_what(place) {
+        let client = Client::open(place.url()).unwrap();
+        let pages = (0..20).map(|number| Task::new(format!("page-{number}")));
+        client.queue("flows").enqueue_flow(Flow::batch("join", pages).then(Task::new("all"))).unwrap();
+        client.queue("flows").enqueue_flow(Flow::chain("two", [Task::new("x"), Task::new("y")])).unwrap();
+        let wide = Flow::batch("wide", (0..3_000).map(|number| Task::new(number.to_string())));
+        client.queue("flows").enqueue_flow(wide).unwrap();
+        let dashboard = Dashboard::start(place, &[]);
+        let count = |page: &str, what: &str| page.matches(what).count();
+        // Those that are alike are one.
+        let page = dashboard.page("/queues/flows/flows/join");
+        assert_eq!((count(&page, "<rect class=\"node"), count(&page, "<path class=\"edge\"")), (2, 1), "{page}");
+        assert!(page.contains("20 like page-0") && page.contains("page-0: 20 put"), "{page}");
+        let page = dashboard.page("/queues/flows/flows/two");
+        assert_eq!((count(&page, "<rect class=\"node"), count(&page, "<path class=\"edge\"")), (2, 1), "{page}");
+        let page = dashboard.page("/queues/flows/flows/wide");
+        assert!(page.contains("too many nodes for a picture") && page.contains("The first 500 of 3000"), "{page}");
+    }
+
+    fn many_tasks_are_treated_alike(place) {
+        let client = Client::open(place.url()).unwrap();
+        let queue = client.queue("mails");
+        let later = SystemTime::now() + Duration::from_secs(3_600);
+        let ids = |prefix: &'static str| (0..1_500).map(move |number| Task::new(format!("{prefix}{number}")));
+        for tasks in [ids("a").collect::<Vec<_>>(), ids("b").map(|task| task.due(later)).collect()] {
+            assert!(queue.enqueue_many(tasks).unwrap().iter().all(Result::is_ok));
+        }
+        let dashboard = Dashboard::start(place, &[]);
+        let counts = || {
+            let stats = queue.stats().unwrap();
+            (stats.ready, stats.scheduled, stats.claimed, stats.dead)
+        };
+        let page = dashboard.page("/queues/mails/bulk?state=scheduled&verb=run-now&prefix=b1");
+        assert!(page.contains("Run now 611 scheduled tasks of mails?"), "{page}");
+        dashboard.act("/queues/mails/bulk", "state=scheduled&verb=run-now&prefix=b1");
+        eventually(LONG, || counts() == (2_111, 889, 0, 0));
+        dashboard.act("/queues/mails/bulk", "state=ready&verb=reschedule&prefix=b&minutes=60");
+        eventually(LONG, || counts() == (1_500, 1_500, 0, 0));
+        dashboard.act("/queues/mails/bulk", "state=scheduled&verb=remove");
+        eventually(LONG, || counts() == (1_500, 0, 0, 0));
+        let claims = queue.claim(ClaimOptions::new().max(3)).unwrap();
+        assert_eq!(claims.len(), 3);
+        dashboard.act("/queues/mails/bulk", "state=claimed&verb=cancel");
+        eventually(LONG, || claims.iter().all(|claim| queue.get(claim.id()).unwrap().unwrap().cancelled));
+        for claim in claims {
+            claim.bury("no").unwrap();
+        }
+        dashboard.act("/queues/mails/bulk", "state=dead&verb=remove-dead&reason=no");
+        eventually(LONG, || counts() == (1_497, 0, 0, 0));
+        for form in ["state=dead&verb=cancel", "state=ready&verb=kick", "state=odd&verb=kick", "state=dead"] {
+            let answer = dashboard.ask("POST", "/queues/mails/bulk", &[], form);
+            assert_eq!(answer.status, 400, "{form}: {answer:?}");
+        }
+    }
+
     fn actions_do_what_they_say(place) {
         let client = filled(place);
         let queue = client.queue("mails");
@@ -203,7 +259,7 @@ on_both_stores! {
         let undo = page.split_once("action=\"/undo/").unwrap().1.split_once('"').unwrap().0;
         assert!(dashboard.act(&format!("/undo/{undo}"), "").contains("nothing was removed"));
         assert_eq!(queue.get("bad").unwrap().unwrap().state, TaskState::Dead);
-        dashboard.act("/queues/mails/dead/kick", "reason=ref&prefix=");
+        dashboard.act("/queues/mails/bulk", "state=dead&verb=kick&reason=ref&prefix=");
         eventually(LONG, || queue.get("bad").unwrap().unwrap().state == TaskState::Ready);
         assert!(dashboard.act("/queues/mails/schedules/nightly/pause", "").contains("The schedule is paused."));
         assert!(queue.get_schedule("nightly").unwrap().unwrap().paused);

@@ -6,6 +6,7 @@ use stanchion::{FlowInfo, FlowState, NodeInfo, NodeState};
 use crate::web::describe::task_link;
 use crate::web::failing::Failing;
 use crate::web::html::{Place, button, careful, command, empty, moment, number, part, shown};
+use crate::web::pages::graph::graph;
 use crate::web::pages::queue::{link, parts_of};
 use crate::web::pages::{Names, Shown, Visit, next_page};
 
@@ -60,6 +61,10 @@ pub async fn flow(visit: Visit, Names([name, id]): Names<2>) -> Shown {
             } @else if flow.state != FlowState::Done {
                 (button(&to("retry"), "Retry what did not succeed", &visit.reader))
             }
+        }
+        @match graph(&flow.nodes) {
+            Some(graph) => (graph),
+            None => p.soft { "It has too many nodes for a picture." },
         }
         div.scroll tabindex="0" role="region" aria-label="A table" {
             table {

@@ -1,6 +1,8 @@
 //! The pages.
 
+pub mod bulk;
 pub mod flows;
+pub mod graph;
 pub mod locks;
 pub mod overview;
 pub mod queue;
@@ -38,8 +40,6 @@ pub struct Asked {
     pub kind: Option<String>,
     /// What is looked for.
     pub q: String,
-    /// What is to be done with all.
-    pub verb: Option<String>,
 }
 
 /// What a page is made from.

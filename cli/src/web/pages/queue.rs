@@ -31,6 +31,7 @@ pub async fn queue(visit: Visit, Names([name]): Names<1>) -> Shown {
         stats: stats.clone(),
         due_since: first.first().map(|first| first.due),
         tried: None,
+        dead: Vec::new(),
         history: known.map(|known| known.history.clone()).unwrap_or_default(),
     };
     let of_queue: Vec<_> =
