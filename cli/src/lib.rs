@@ -13,6 +13,7 @@ mod exit;
 mod failure;
 mod flows;
 mod limit;
+mod limiters;
 mod lines;
 mod locks;
 mod metrics;
@@ -57,6 +58,7 @@ fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failur
     match verb {
         Verb::Run(order) => run::run(order, globals, report),
         Verb::Limit(order) => limit::limit(order, globals, report),
+        Verb::Limiters => limiters::list(globals, report),
         Verb::Locks(verb) => locks::perform(verb, globals, report),
         Verb::Enqueue(order) => enqueue::enqueue(order, globals, report),
         Verb::Work(order) => work::work(order, globals, report),

@@ -74,7 +74,7 @@ pub use base::{name, wake};
 pub use api::blocking;
 
 pub use api::asynchronous::{Begun, Claim, Client, Lease, Limiter, Lock, Queue, Queues, RwLock, Ticket};
-pub use api::listing::{LockPage, QueuePage};
+pub use api::listing::{LimiterInfo, LimiterPage, LockPage, QueuePage};
 pub use api::worker::{DEFAULT_GRACE, Worker, WorkerEvent, WorkerReport};
 pub use base::clock::ManualClock;
 pub use base::envelope::{Headers, MAX_PAYLOAD};

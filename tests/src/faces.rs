@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use stanchion::blocking;
 use stanchion::{
-    Client, ClientBuilder, Error, Fence, Finding, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage,
-    LossReason, Metrics, QueuePage, Token, Waiter,
+    Client, ClientBuilder, Error, Fence, Finding, Holder, Lease, LeaseHandle, LimitKind, LimiterPage, Lock,
+    LockOptions, LockPage, LossReason, Metrics, QueuePage, Token, Waiter,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -192,6 +192,11 @@ impl AnyClient {
     /// As `Client::locks`.
     pub fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
         either!(Self, self, client => client.locks(page))
+    }
+
+    /// As `Client::limiters`.
+    pub fn limiters(&self, kind: LimitKind, page: Option<u64>) -> Result<LimiterPage, Error> {
+        either!(Self, self, client => client.limiters(kind, page))
     }
 
     /// As `Client::queue_names`.

@@ -108,6 +108,11 @@ pub enum Verb {
     /// seconds after which a try would succeed.
     #[command(after_long_help = exit::help())]
     Limit(LimitOrder),
+    /// List the limiters that something was taken of
+    ///
+    /// A line for each: after how long nothing that was taken counts any more, if nobody takes more. Of a rate that is for how
+    /// long it is used up ahead, those who wait in line included. What a limiter allows is not stored: who takes says it.
+    Limiters,
     /// Look at locks, or break one
     #[command(subcommand)]
     Locks(LocksVerb),

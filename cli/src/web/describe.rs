@@ -51,7 +51,7 @@ pub fn counts(stats: &QueueStats) -> Markup {
 }
 
 /// A line that shows how something has changed; said in words, too.
-pub fn spark(title: &str, values: &[u64], unit: &str) -> Markup {
+pub fn line(title: &str, values: &[u64], unit: &str) -> Markup {
     let most = values.iter().copied().max().unwrap_or(0);
     let place = |index: usize, value: u64| {
         let x = index * WIDE / values.len().saturating_sub(1).max(1);
@@ -62,15 +62,20 @@ pub fn spark(title: &str, values: &[u64], unit: &str) -> Markup {
     let last = values.last().copied().unwrap_or(0);
     let said = format!("{title}: {} {unit} last, {} at most", number(last), number(most));
     html! {
-        div {
-            div.soft { (title) ": " (number(last)) " " (unit) }
-            @if values.len() > 1 {
-                svg.spark viewBox=(format!("0 0 {WIDE} {HIGH}")) preserveAspectRatio="none" role="img" aria-label=(said) {
-                    polyline points=(points.join(" ")) fill="none" stroke="currentColor" stroke-width="1.5" vector-effect="non-scaling-stroke" {}
-                }
-            } @else {
-                p.soft { "The picture begins with the next minutes." }
+        @if values.len() > 1 {
+            svg.spark viewBox=(format!("0 0 {WIDE} {HIGH}")) preserveAspectRatio="none" role="img" aria-label=(said) {
+                polyline points=(points.join(" ")) fill="none" stroke="currentColor" stroke-width="1.5" vector-effect="non-scaling-stroke" {}
             }
+        }
+    }
+}
+
+/// The same below its title and what it was last.
+fn spark(title: &str, values: &[u64], unit: &str) -> Markup {
+    html! {
+        div {
+            div.soft { (title) ": " (number(values.last().copied().unwrap_or(0))) " " (unit) }
+            @if values.len() > 1 { (line(title, values, unit)) } @else { p.soft { "The picture begins with the next minutes." } }
         }
     }
 }
@@ -156,7 +161,7 @@ mod tests {
     #[test]
     fn a_picture_stays_in_its_frame() {
         for values in [vec![], vec![0], vec![0, 0], vec![u64::MAX, 0, 7]] {
-            let drawn = spark("x", &values, "y").into_string();
+            let drawn = line("x", &values, "y").into_string();
             let points =
                 drawn.split("points=\"").nth(1).map(|rest| rest.split('"').next().unwrap_or_default());
             for point in points.unwrap_or_default().split(' ').filter(|point| !point.is_empty()) {

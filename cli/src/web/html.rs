@@ -23,15 +23,17 @@ pub enum Place {
     Overview,
     Queues,
     Locks,
+    Limiters,
     Workers,
     Server,
     Elsewhere,
 }
 
-const PLACES: [(Place, &str, &str); 5] = [
+const PLACES: [(Place, &str, &str); 6] = [
     (Place::Overview, "/", "Now"),
     (Place::Queues, "/queues", "Queues"),
     (Place::Locks, "/locks", "Locks"),
+    (Place::Limiters, "/limiters", "Limiters"),
     (Place::Workers, "/workers", "Workers"),
     (Place::Server, "/server", "Server"),
 ];

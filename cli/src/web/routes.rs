@@ -13,7 +13,7 @@ use axum::routing::{get, post};
 use tower_http::timeout::TimeoutLayer;
 
 use crate::web::html::refused;
-use crate::web::pages::{bulk, flows, locks, overview, queue, schedules, server, tasks};
+use crate::web::pages::{bulk, flows, limiters, locks, overview, queue, schedules, server, tasks};
 use crate::web::{App, actions, guard, live};
 
 /// Bytes of a form at most.
@@ -44,6 +44,7 @@ pub fn routes(app: Arc<App>) -> Router {
         .route("/locks", get(locks::list))
         .route("/locks/{kind}/{name}", get(locks::lock))
         .route("/locks/{kind}/{name}/break", post(actions::break_lock))
+        .route("/limiters", get(limiters::list))
         .route("/workers", get(server::workers))
         .route("/server", get(server::server))
         .route("/search", get(server::search))

@@ -69,6 +69,11 @@ impl Prefixes {
         self.lock_name(name).map(LimiterName).map_err(|error| error.rather_during("limiter", &shown(name)))
     }
 
+    /// The limiter that a stored key belongs to, if it is one of ours.
+    pub(crate) fn limiter_of_key(&self, key: &str) -> Option<LimiterName> {
+        self.limiter_name(key.strip_prefix(&*self.lock)?).ok()
+    }
+
     /// The queue called `name`. No two names of any kind share a key.
     pub(crate) fn queue_name(&self, name: &str) -> Result<QueueName, Error> {
         check(name).map_err(|problem| Error::invalid(problem).during("queue", &shown(name)))?;

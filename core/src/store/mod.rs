@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Moment};
-use crate::base::error::Error;
-use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::{LimiterName, LockKind, LockName, Prefixes, QueueName};
 use crate::base::wake::Hub;
-use crate::protocol::{Failure, Reply, Request};
+use crate::protocol::{Failure, FailureKind, LimitKind, Reply, Request};
 
 mod features;
 mod finding;
@@ -101,9 +101,18 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// until it is zero again.
     fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure>;
 
+    /// Limiters of this kind that something was taken of, and after how long that does not count any more; a page at a time,
+    /// as [`Store::list`].
+    fn list_limiters(&self, _kind: LimitKind, _cursor: u64, _until: Moment) -> Result<LimiterNames, Failure> {
+        Err(Failure::new(FailureKind::Final(ErrorKind::Unsupported), "this store has no limiters"))
+    }
+
     /// Names of queues that have a record, a page at a time, as [`Store::list`].
     fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure>;
 }
+
+/// A page of limiters, and where the next one begins.
+pub(crate) type LimiterNames = (u64, Vec<(LimiterName, Duration)>);
 
 /// The store at an address; `None` if the address is one for another opener.
 pub(crate) type Opened = Option<Result<Arc<dyn Store>, Error>>;

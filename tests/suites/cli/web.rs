@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
 use stanchion::blocking::Client;
-use stanchion::{ClaimOptions, Flow, LockOptions, QueueConfig, Retry, Schedule, Task, TaskState};
+use stanchion::{ClaimOptions, Flow, Limit, LockOptions, QueueConfig, Retry, Schedule, Task, TaskState};
 use stanchion_tests::RedisServer;
 use stanchion_tests::wait::{eventually, eventually_some, holds_within};
 
@@ -145,6 +145,8 @@ on_both_stores! {
         let queue = client.queue("mails");
         queue.limit_key("k", Some(stanchion::KeyLimits::new().weight(2))).unwrap();
         let lease = client.lock("invoice:42").acquire(LockOptions::new().label("web-3")).unwrap();
+        let limiter = client.limiter("api", Limit::rate(1, Duration::from_secs(3_600))).unwrap();
+        assert!(limiter.try_take(1).unwrap().is_allowed());
         let dashboard = Dashboard::start(place, &[]);
         for (path, texts) in [
             ("/", &["Queues", "mails", "invoice:42", "web-3"][..]),
@@ -164,6 +166,8 @@ on_both_stores! {
             ("/locks", &["invoice:42"]),
             ("/locks?kind=semaphore", &["Nobody holds one of this kind"]),
             ("/locks/lock/invoice%3A42", &["web-3", "Nobody waits", "Type the name"]),
+            ("/limiters", &["api", "Used up ahead for"]),
+            ("/limiters?kind=fixed-window", &["Nothing was taken of one of this kind"]),
             ("/workers", &["Nobody works on any queue"]),
             ("/server", &["stanchion doctor"]),
             ("/search?q=invoice:42", &["/locks/lock/invoice%3A42"]),
@@ -177,7 +181,7 @@ on_both_stores! {
             }
             assert!(!page.contains("secret"), "{path} shows a payload");
         }
-        for path in ["/none", "/queues/mails/tasks/none", "/queues/mails/flows/none", "/locks/none/a"] {
+        for path in ["/none", "/queues/mails/tasks/none", "/queues/mails/flows/none", "/locks/none/a", "/limiters?kind=odd"] {
             assert_eq!(dashboard.get(path).status, 404, "{path}");
         }
         assert_eq!(dashboard.get("/queues/mails/tasks?state=odd").status, 400);

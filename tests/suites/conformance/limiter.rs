@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use stanchion::{ErrorKind, Limit, LockOptions, Taken};
+use stanchion::{ErrorKind, Limit, LimitKind, LockOptions, Taken};
 use stanchion_tests::faces::{AnyClient, AnyLimiter};
 use stanchion_tests::wait::{SOON, eventually, task};
 use stanchion_tests::{on_every_store, on_every_topology, on_stores};
@@ -41,6 +41,37 @@ fn waits_in_vain(limiter: &AnyLimiter, begun: impl Fn() -> bool + Sync) {
 }
 
 on_every_topology! {
+    fn those_that_are_used_are_listed(bench) {
+        let client = bench.client();
+        let listed = |kind| {
+            let (mut all, mut page) = (Vec::new(), None);
+            loop {
+                let found = client.limiters(kind, page).unwrap();
+                all.extend(found.limiters);
+                page = found.next;
+                if page.is_none() {
+                    break;
+                }
+            }
+            all.retain(|one| one.name.starts_with("api"));
+            all.sort_by(|one, other| one.name.cmp(&other.name));
+            all.dedup_by(|one, other| one.name == other.name);
+            all
+        };
+        assert_eq!(listed(LimitKind::Gcra), []);
+        for limit in one_in_a_long_time() {
+            for name in ["api", "api:{7}"] {
+                assert!(client.limiter(name, limit).unwrap().try_take(1).unwrap().is_allowed());
+            }
+            let found = listed(limit.kind());
+            assert_eq!(found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["api", "api:{7}"]);
+            for one in found {
+                assert_eq!(one.kind, limit.kind());
+                assert!(one.idle_in <= limit_time(limit) && !one.idle_in.is_zero(), "{one:?}");
+            }
+        }
+    }
+
     fn each_kind_allows_its_limit_and_says_when_there_is_more(bench) {
         let (one, other) = (bench.client(), bench.client());
         for limit in [
@@ -135,7 +166,7 @@ on_every_topology! {
 
 fn limit_time(limit: Limit) -> Duration {
     match limit.kind() {
-        stanchion::LimitKind::FixedWindow => 365 * 24 * HOUR,
+        LimitKind::FixedWindow => 365 * 24 * HOUR,
         _ => HOUR,
     }
 }

@@ -13,7 +13,11 @@ use crate::web::pages::queue::link;
 use crate::web::pages::{Names, Shown, Visit};
 
 /// How many a filter means, before anything is done with them.
-pub async fn ask(visit: Visit, Names([name]): Names<1>, which: Result<Query<Which>, QueryRejection>) -> Shown {
+pub async fn ask(
+    visit: Visit,
+    Names([name]): Names<1>,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Shown {
     let Ok(Query(which)) = which else { return Err(Failing::Wrong("This address makes no sense.".into())) };
     let (state, verb) = which.order()?;
     let (count, is_more) = count(&visit.app.client.queue(&name), state, &which).await?;

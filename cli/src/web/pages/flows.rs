@@ -19,7 +19,7 @@ pub async fn list(visit: Visit, Names([name]): Names<1>) -> Shown {
     let page = visit.app.client.queue(&name).list_flows(visit.asked.from.as_deref(), PAGE).await?;
     Ok(visit.page(Place::Queues, &format!("Flows of {name}"), &html! {
         h1 { "Flows of " (shown(&name)) }
-        (parts_of(&name))
+        (parts_of(&name, "Flows"))
         (command(&["stanchion", "flows", "ls", &name]))
         @if page.flows.is_empty() {
             (empty("It has none: a program puts flows in with enqueue_flow.", &["stanchion", "flows", "ls", &name]))
@@ -52,7 +52,7 @@ pub async fn flow(visit: Visit, Names([name, id]): Names<2>) -> Shown {
     let to = |verb: &str| format!("{}/{verb}", flow_link(&name, &id));
     Ok(visit.page(Place::Queues, &id, &html! {
         h1 { "Flow " (shown(&id)) " " (state(flow.state)) }
-        (parts_of(&name))
+        (parts_of(&name, "Flows"))
         p { (counts(&flow)) ". Put in " (moment(flow.created)) @if let Some(ended) = flow.ended { ", ended " (moment(ended)) } "." }
         (command(&["stanchion", "flows", "show", &name, &id]))
         div.acts {

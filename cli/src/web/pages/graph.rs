@@ -121,8 +121,7 @@ fn named(node: &NodeInfo) -> impl Iterator<Item = &String> {
 /// What each node comes after. What comes after all comes after those that nothing else comes after.
 fn before(nodes: &[NodeInfo]) -> BTreeMap<&str, Names<'_>> {
     let waited_for: Names<'_> = nodes.iter().flat_map(named).map(String::as_str).collect();
-    let is_end =
-        |node: &&NodeInfo| node.after_all.is_none() && !waited_for.contains(node.name.as_str());
+    let is_end = |node: &&NodeInfo| node.after_all.is_none() && !waited_for.contains(node.name.as_str());
     let ends: Names<'_> = nodes.iter().filter(is_end).map(|node| node.name.as_str()).collect();
     let of = |node| {
         let mut names: Names<'_> = named(node).map(String::as_str).collect();

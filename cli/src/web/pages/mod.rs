@@ -3,6 +3,7 @@
 pub mod bulk;
 pub mod flows;
 pub mod graph;
+pub mod limiters;
 pub mod locks;
 pub mod overview;
 pub mod queue;

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::web::describe::{line, since};
 use crate::web::html::{Place, command, empty, many, number, part, shown};
 use crate::web::look::{Look, QueueLook};
 use crate::web::pages::locks::table;
@@ -95,7 +96,7 @@ fn queues(queues: &[QueueLook], most: usize) -> Markup {
                 thead {
                     tr {
                         th { "Queue" } th { "State" } th.n { "Ready" } th.n { "Running" } th.n { "Held" }
-                        th.n { "Scheduled" } th.n { "Dead" } th.n { "Consumers waiting" }
+                        th.n { "Scheduled" } th.n { "Dead" } th.n { "Late" } th.n { "Consumers waiting" } th { "Done, last hour" }
                     }
                 }
                 tbody {
@@ -104,9 +105,12 @@ fn queues(queues: &[QueueLook], most: usize) -> Markup {
                         tr {
                             td { a data-row href=(format!("/queues/{}", part(&queue.name))) { (shown(&queue.name)) } }
                             td { @if stats.paused { span.tag.warn { "paused" } } @else { span.tag { "active" } } }
-                            @for count in [stats.ready, stats.claimed, stats.held, stats.scheduled, stats.dead, stats.waiters] {
+                            @for count in [stats.ready, stats.claimed, stats.held, stats.scheduled, stats.dead] {
                                 td.n { (number(count)) }
                             }
+                            td.n { @if stats.ready > 0 { (since(queue.due_since)) } @else { "-" } }
+                            td.n { (number(stats.waiters)) }
+                            td { (line("Done, last hour", &queue.history.rates(false, |point| point.acked), "per minute")) }
                         }
                     }
                 }

@@ -41,7 +41,7 @@ pub async fn queue(visit: Visit, Names([name]): Names<1>) -> Shown {
         &name,
         &html! {
             h1 { "Queue " (shown(&name)) }
-            (parts_of(&name))
+            (parts_of(&name, "Queue"))
             @if !of_queue.is_empty() {
                 ul.problems { @for problem in of_queue { li { a href=(problem.link) { (problem.text) } } } }
             }
@@ -74,7 +74,7 @@ pub async fn keys(visit: Visit, Names([name]): Names<1>) -> Shown {
     let page = visit.app.client.queue(&name).list_keys(visit.asked.from.as_deref(), KEYS).await?;
     Ok(visit.page(Place::Queues, &format!("Keys of {name}"), &html! {
         h1 { "Keys of " (shown(&name)) }
-        (parts_of(&name))
+        (parts_of(&name, "Keys"))
         (command(&["stanchion", "queues", "keys", &name]))
         @if page.keys.is_empty() {
             (empty("No key holds tasks, and none has limits of its own.", &["stanchion", "enqueue", &name, "ID", "--key", "KEY"]))
@@ -90,8 +90,8 @@ pub fn link(name: &str) -> String {
     format!("/queues/{}", part(name))
 }
 
-/// The pages about parts of a queue.
-pub fn parts_of(name: &str) -> Markup {
+/// The pages about parts of a queue; `here` is the title of the one that this is.
+pub fn parts_of(name: &str, here: &str) -> Markup {
     let of = [
         ("", "Queue"),
         ("/tasks", "Tasks"),
@@ -101,7 +101,11 @@ pub fn parts_of(name: &str) -> Markup {
         ("/flows", "Flows"),
     ];
     html! {
-        p.soft { @for (path, title) in of { a href=(format!("{}{path}", link(name))) { (title) } " " } }
+        nav.parts aria-label="Parts of the queue" {
+            @for (path, title) in of {
+                a href=(format!("{}{path}", link(name))) aria-current=[(title == here).then_some("page")] { (title) }
+            }
+        }
     }
 }
 

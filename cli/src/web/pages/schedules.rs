@@ -16,7 +16,7 @@ pub async fn list(visit: Visit, Names([name]): Names<1>) -> Shown {
     let page = visit.app.client.queue(&name).list_schedules(visit.asked.from.as_deref(), PAGE).await?;
     Ok(visit.page(Place::Queues, &format!("Schedules of {name}"), &html! {
         h1 { "Schedules of " (shown(&name)) }
-        (parts_of(&name))
+        (parts_of(&name, "Schedules"))
         (command(&["stanchion", "schedules", "ls", &name]))
         @if page.schedules.is_empty() {
             (empty("It has none.", &["stanchion", "schedules", "add", &name, "ID", "0 8 * * *"]))

@@ -7,7 +7,9 @@ use crate::text::{left, shortened};
 use crate::web::bulk::{Verb, Which, matching};
 use crate::web::describe::{STATES, facts, state, state_named, tasks, tasks_link};
 use crate::web::failing::Failing;
-use crate::web::html::{Place, Reader, button, careful, command, empty, many, moment, number, part, shown, who};
+use crate::web::html::{
+    Place, Reader, button, careful, command, empty, many, moment, number, part, shown, who,
+};
 use crate::web::pages::bulk::bulk_link;
 use crate::web::pages::queue::{link, parts_of};
 use crate::web::pages::{Asked, Names, Shown, Visit, next_page};
@@ -29,18 +31,14 @@ pub async fn dead(visit: Visit, Names([name]): Names<1>) -> Shown {
 
 async fn in_state(visit: &Visit, name: &str, of: TaskState) -> Shown {
     let Asked { prefix, reason, from, .. } = &visit.asked;
-    let which = Which {
-        state: of.name().into(),
-        prefix: prefix.clone(),
-        reason: reason.clone(),
-        ..Which::default()
-    };
+    let which =
+        Which { state: of.name().into(), prefix: prefix.clone(), reason: reason.clone(), ..Which::default() };
     let (found, next) = matching(&visit.app.client.queue(name), of, &which, from.clone(), PAGE).await?;
     let path = tasks_link(name);
     let listed = ["stanchion", "queues", "list", name, "--state", of.name()];
     Ok(visit.page(Place::Queues, &format!("Tasks of {name}"), &html! {
         h1 { "Tasks of " (shown(name)) }
-        (parts_of(name))
+        (parts_of(name, if of == TaskState::Dead { "Dead" } else { "Tasks" }))
         p { @for other in STATES {
             a href=(format!("{path}?state={}", other.name())) aria-current=[(other == of).then_some("true")] { (other.name()) } " "
         } }
@@ -69,7 +67,7 @@ pub async fn task(visit: Visit, Names([name, id]): Names<2>) -> Shown {
     };
     Ok(visit.page(Place::Queues, &id, &html! {
         h1 { "Task " (shown(&id)) " " (state(task.state)) }
-        (parts_of(&name))
+        (parts_of(&name, ""))
         (task_facts(&name, &task))
         (command(&["stanchion", "queues", "get", &name, &id]))
         (actions(&name, &task, &visit.reader))

@@ -9,7 +9,7 @@ use super::lease::Lease;
 use super::lock::{Lock, RwLock};
 use super::queue::{Queue, Queues};
 use crate::api::close::{Close, release_all};
-use crate::api::listing::{LockPage, QueuePage, list, list_queues};
+use crate::api::listing::{LimiterPage, LockPage, QueuePage, list, list_limiters, list_queues};
 use crate::base::error::Error;
 use crate::base::name::LockKind;
 use crate::engine::several;
@@ -17,6 +17,7 @@ use crate::lease::held_lock::HeldLock;
 use crate::lease::lease_handle::LeaseHandle;
 use crate::lease::lease_set::LeaseSet;
 use crate::lease::lock_target::{LockTarget, Part};
+use crate::protocol::LimitKind;
 use crate::session::Session;
 use crate::session::builder::ClientBuilder;
 use crate::session::doctor::doctor;
@@ -177,6 +178,16 @@ impl Client {
     pub async fn locks_of(&self, kind: LockKind, page: Option<u64>) -> Result<LockPage, Error> {
         let live = Arc::clone(self.session.live()?);
         aside("the listing", move || list(&live, kind, page)).await
+    }
+
+    /// Limiters of this kind of which something that was taken still counts, a page at a time: `None` first, then what the
+    /// last page gave.
+    ///
+    /// # Errors
+    /// `StoreUnavailable` or `Denied` from the store; `Unsupported` on a quorum.
+    pub async fn limiters(&self, kind: LimitKind, page: Option<u64>) -> Result<LimiterPage, Error> {
+        let live = Arc::clone(self.session.live()?);
+        aside("the listing", move || list_limiters(&live, kind, page)).await
     }
 
     /// Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time: `None`

@@ -78,7 +78,14 @@ pub(crate) const fn holders_word(kind: LockKind) -> Option<&'static str> {
 
 /// Prefix and name of the lock whose holders have this key.
 pub(crate) fn lock_of_holders(kind: LockKind, key: &str) -> Option<&str> {
-    let Some(word) = holders_word(kind) else { return Some(key) };
+    match holders_word(kind) {
+        None => Some(key),
+        Some(word) => subject(word, key),
+    }
+}
+
+/// What a sidecar of this kind belongs to.
+fn subject<'a>(word: &str, key: &'a str) -> Option<&'a str> {
     let rest = key.strip_prefix("stanchion:")?;
     match rest.strip_prefix("tag-") {
         Some(tagged) => tagged.strip_prefix(word)?.strip_prefix(':'),
@@ -274,6 +281,11 @@ pub(crate) fn limiter_key(limiter: &LimiterName, kind: LimitKind) -> String {
     sidecar(kind.name(), limiter.key())
 }
 
+/// Prefix and name of the limiter of a kind that has this key.
+pub(crate) fn limiter_of_key(kind: LimitKind, key: &str) -> Option<&str> {
+    subject(kind.name(), key)
+}
+
 /// STRING: exists while a token of a limiter counts as ended.
 pub(crate) fn ended_take_key(limiter: &LimiterName, token: &Token) -> String {
     joined(&["ended"], limiter.key(), &[":", token.as_str()])
@@ -349,6 +361,12 @@ mod tests {
             ["gcra", "fixed-window", "sliding-window"].map(|word| format!("stanchion:{word}:{{Lock:a}}"));
         assert_eq!(keys("a"), plain);
         assert_eq!(keys("a{7}")[0], "stanchion:tag-gcra:Lock:a{7}");
+        for name in ["a", "a{7}"] {
+            for (kind, key) in LimitKind::ALL.into_iter().zip(keys(name)) {
+                assert_eq!(limiter_of_key(kind, &key), Some(&*format!("Lock:{name}")));
+            }
+        }
+        assert_eq!(limiter_of_key(LimitKind::Gcra, "stanchion:meta:{Lock:a}"), None);
     }
 
     #[test]

@@ -2,17 +2,19 @@
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use redis::Value;
 
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
-use crate::protocol::{ACQUIRE_ALL_MAX, ClientId, Failure, FailureKind, Reply, Request};
+use crate::protocol::{
+    ACQUIRE_ALL_MAX, ClientId, Failure, FailureKind, LIMITER_REST, LimitKind, Reply, Request,
+};
 use crate::store::Finding;
 use crate::store::url::{Address, Endpoint, RedisAddress, RedisPlace};
-use crate::store::{Begun, Deliver, Hear, Hints, Opened, Opening, Pending, Store, StoreConfig};
+use crate::store::{Begun, Deliver, Hear, Hints, LimiterNames, Opened, Opening, Pending, Store, StoreConfig};
 
 mod address;
 #[cfg(feature = "cluster")]
@@ -53,6 +55,7 @@ use {no_cluster as cluster, no_cluster as sentinel};
 
 use confirm::Confirm;
 use doctor::Told;
+use node::Calls;
 use script::Scripts;
 use servers::{Kind, Servers};
 
@@ -113,7 +116,7 @@ impl RedisStore {
         Instant::now() + until.since(self.clock.now())
     }
 
-    /// One step over the keys of one type; those that are no text are not ours.
+    /// One step over the keys of one type.
     fn scan(
         &self,
         page: u64,
@@ -121,13 +124,9 @@ impl RedisStore {
         kind: &str,
         until: Moment,
     ) -> Result<(u64, Vec<String>), Failure> {
-        let command = |cursor: u64| {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg(kind);
-            scan
-        };
-        let (next, keys) = self.servers.scan(page, command, self.give_up(until))?;
-        Ok((next, keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect()))
+        let step = |cursor, call: Calls<'_>| keys_of_a_step(cursor, pattern, kind, call);
+        let (next, keys) = self.servers.scan(page, step, self.give_up(until))?;
+        Ok((next, keys.unwrap_or_default()))
     }
 }
 
@@ -256,6 +255,22 @@ impl Store for RedisStore {
         Ok((next, keys.iter().filter_map(lock).collect()))
     }
 
+    fn list_limiters(&self, kind: LimitKind, cursor: u64, until: Moment) -> Result<LimiterNames, Failure> {
+        let pattern = format!("stanchion:*{}:*{}*", kind.name(), escaped(self.prefixes.lock_prefix()));
+        let type_name = if kind == LimitKind::SlidingWindow { "zset" } else { "string" };
+        let step = |cursor, call: Calls<'_>| {
+            let (next, keys) = keys_of_a_step(cursor, &pattern, type_name, call)?;
+            let limiter = |key: &String| {
+                let name = self.prefixes.limiter_of_key(keys::limiter_of_key(kind, key)?)?;
+                Some(time_to_live(key, call).map(|left| (name, left.saturating_sub(LIMITER_REST))))
+            };
+            Ok((next, keys.iter().filter_map(limiter).collect::<Result<Vec<_>, _>>()?))
+        };
+        let (next, limiters) = self.servers.scan(cursor, step, self.give_up(until))?;
+        let is_used = |(_, left): &(_, Duration)| !left.is_zero();
+        Ok((next, limiters.into_iter().flatten().filter(is_used).collect()))
+    }
+
     fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure> {
         let pattern = format!("stanchion:*queue:*{}*", escaped(self.prefixes.queue_prefix()));
         let (next, keys) = self.scan(cursor, &pattern, "hash", until)?;
@@ -285,6 +300,28 @@ fn version(info: &str) -> Option<(u32, u32)> {
     let text = info.lines().find_map(|line| line.strip_prefix("redis_version:"))?;
     let mut parts = text.split('.').map(|part| part.trim().parse().ok());
     Some((parts.next()??, parts.next()??))
+}
+
+/// One step over the keys of one type; those that are no text are not ours.
+fn keys_of_a_step(
+    cursor: u64,
+    pattern: &str,
+    kind: &str,
+    call: Calls<'_>,
+) -> Result<(u64, Vec<String>), Failure> {
+    let mut scan = redis::cmd("SCAN");
+    scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg(kind);
+    let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(call(&scan)?)
+        .map_err(|_| Failure::new(FailureKind::Lost, "unexpected reply to SCAN"))?;
+    Ok((next, keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect()))
+}
+
+/// For how long a key is still there; zero if it is gone.
+fn time_to_live(key: &str, call: Calls<'_>) -> Result<Duration, Failure> {
+    let left = call(redis::cmd("PTTL").arg(key))?;
+    let left: i64 = redis::from_redis_value(left)
+        .map_err(|_| Failure::new(FailureKind::Lost, "unexpected reply to PTTL"))?;
+    Ok(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
 }
 
 /// The text as a glob pattern that matches only itself.

@@ -13,6 +13,7 @@ use crate::store::features::{CLUSTER, SENTINEL};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::era::Era;
 use crate::store::redis::hints::RedisHints;
+use crate::store::redis::node::Calls;
 use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;
@@ -53,12 +54,12 @@ impl Cluster {
         match *self {}
     }
 
-    pub(crate) fn scan(
+    pub(crate) fn scan<T>(
         &self,
         _page: u64,
-        _command: impl Fn(u64) -> Cmd,
+        _step: impl Fn(u64, Calls<'_>) -> Result<(u64, T), Failure>,
         _give_up: Instant,
-    ) -> Result<(u64, Vec<Vec<u8>>), Failure> {
+    ) -> Result<(u64, Option<T>), Failure> {
         match *self {}
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use redis::Value;
+use redis::{Cmd, Value};
 
 use crate::protocol::Failure;
 use crate::store::redis::confirm::Confirm;
@@ -28,6 +28,9 @@ pub(crate) struct Node {
     /// How many calls in a row have failed for a reason that lies with the node.
     failures: AtomicU32,
 }
+
+/// Calls of one server, one after the other.
+pub(crate) type Calls<'a> = &'a dyn Fn(&Cmd) -> Result<Value, Failure>;
 
 /// A request on its way.
 pub(crate) struct Exchange<'a> {

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use redis::{Cmd, Value};
 
-use crate::protocol::{Failure, FailureKind, Request};
+use crate::protocol::{Failure, Request};
 use crate::store::Hear;
 use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::hints::RedisHints;
-use crate::store::redis::node::{Exchange, Node};
+use crate::store::redis::node::{Calls, Exchange, Node};
 use crate::store::redis::script::Scripts;
 use crate::store::redis::sending::Sending;
 
@@ -115,20 +115,19 @@ impl Servers {
         }
     }
 
-    /// One step of a listing. `command` makes the command from the cursor.
-    pub(crate) fn scan(
+    /// One step of a listing: from a server's cursor the next one and what was found, all with calls to that server.
+    pub(crate) fn scan<T>(
         &self,
         page: u64,
-        command: impl Fn(u64) -> Cmd,
+        step: impl Fn(u64, Calls<'_>) -> Result<(u64, T), Failure>,
         give_up: Instant,
-    ) -> Result<(u64, Vec<Vec<u8>>), Failure> {
+    ) -> Result<(u64, Option<T>), Failure> {
         match &self.kind {
             Kind::One(node) => {
-                let answer = node.pool.call(&command(page), give_up)?;
-                redis::from_redis_value(answer)
-                    .map_err(|_| Failure::new(FailureKind::Lost, "unexpected reply to SCAN"))
+                let (next, found) = step(page, &|command| node.pool.call(command, give_up))?;
+                Ok((next, Some(found)))
             }
-            Kind::Cluster(cluster) => cluster.scan(page, command, give_up),
+            Kind::Cluster(cluster) => cluster.scan(page, step, give_up),
         }
     }
 

@@ -49,7 +49,9 @@ use crate::base::clock::{Clock, Moment, read_boot_id};
 use crate::base::error::Error;
 use crate::base::error::ErrorKind;
 use crate::base::name::{LockKind, LockName, QueueName};
-use crate::protocol::{ACQUIRE_ALL_MAX, Failure, FailureKind, QueueRequest, QueueVerb, Reply, Request};
+use crate::protocol::{
+    ACQUIRE_ALL_MAX, Failure, FailureKind, LimitKind, QueueRequest, QueueVerb, Reply, Request,
+};
 use crate::store::sqlite::bell::Bell;
 use crate::store::sqlite::database::{Handle, Open};
 use crate::store::sqlite::failure::{Trouble, locked, sqlite};
@@ -60,7 +62,7 @@ use crate::store::sqlite::transaction::transact;
 use crate::store::url::Address;
 pub use crate::store::url::SqliteTarget;
 use crate::store::{Finding, Health};
-use crate::store::{Hints, Opened, Pending, Store, StoreConfig};
+use crate::store::{Hints, LimiterNames, Opened, Pending, Store, StoreConfig};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -254,6 +256,12 @@ impl Store for SqliteStore {
     fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         self.read(until, |connection, view| {
             holder::list(connection, &self.config.prefixes, kind, cursor, view)
+        })
+    }
+
+    fn list_limiters(&self, kind: LimitKind, cursor: u64, until: Moment) -> Result<LimiterNames, Failure> {
+        self.read(until, |connection, view| {
+            limiter::list(connection, &self.config.prefixes, kind, cursor, view)
         })
     }
 

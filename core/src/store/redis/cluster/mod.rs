@@ -13,7 +13,7 @@ use crate::store::Hear;
 use crate::store::redis::connector::aside;
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::hints::RedisHints;
-use crate::store::redis::node::Node;
+use crate::store::redis::node::{Calls, Node};
 use crate::store::redis::patience::rest;
 use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
@@ -143,13 +143,13 @@ impl Cluster {
         self.ask_any(command, give_up).map(|(value, _)| value)
     }
 
-    /// One step of a listing over all masters. `command` makes the command from the cursor.
-    pub(crate) fn scan(
+    /// One step of a listing over all masters; nothing is found where there is no such master any more.
+    pub(crate) fn scan<T>(
         &self,
         page: u64,
-        command: impl Fn(u64) -> Cmd,
+        step: impl Fn(u64, Calls<'_>) -> Result<(u64, T), Failure>,
         give_up: Instant,
-    ) -> Result<(u64, Vec<Vec<u8>>), Failure> {
+    ) -> Result<(u64, Option<T>), Failure> {
         if page == 0 {
             // A replica would answer too, and nobody would notice.
             self.doubt();
@@ -158,16 +158,16 @@ impl Cluster {
         let masters = locked(&self.state).map.masters();
         let (number, cursor) = (page % MASTERS, page / MASTERS);
         let index = usize::try_from(number).unwrap_or(usize::MAX);
-        let Some(master) = masters.get(index) else { return Ok((0, Vec::new())) };
-        let answer = master.pool.call(&command(cursor), give_up).inspect_err(|_| self.doubt())?;
-        let (next, keys): (u64, _) = redis::from_redis_value(answer).map_err(|_| no_listing())?;
+        let Some(master) = masters.get(index) else { return Ok((0, None)) };
+        let call = |command: &Cmd| master.pool.call(command, give_up).inspect_err(|_| self.doubt());
+        let (next, found) = step(cursor, &call)?;
         let is_last = index + 1 == masters.len();
         let next_page = match next {
             0 if is_last => Some(0),
             0 => Some(number + 1),
             next => next.checked_mul(MASTERS).map(|next| next + number),
         };
-        Ok((next_page.ok_or_else(no_listing)?, keys))
+        Ok((next_page.ok_or_else(no_listing)?, Some(found)))
     }
 
     /// Subscribes at any master: the cluster's bus brings a PUBLISH to all nodes.

@@ -6,13 +6,14 @@ mod sliding_window;
 
 use std::time::Duration;
 
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 
-use crate::base::name::LimiterName;
+use crate::base::name::{LimiterName, Prefixes};
 use crate::base::token::Token;
 use crate::protocol::{GiveBack, LimitKind, Reply, Rule, SLIDING_TRIM, TAKE_WAIT_MOST, Take, TakeReply};
+use crate::store::LimiterNames;
 use crate::store::sqlite::numbers::{number, stored};
-use crate::store::sqlite::step::{CLEAN_UP, LIMITERS, Performed, Step, micros};
+use crate::store::sqlite::step::{CLEAN_UP, LIMITERS, PAGE, Performed, Step, View, between, micros};
 
 /// What is known of a limiter: its row.
 #[derive(Clone, Debug)]
@@ -88,6 +89,30 @@ pub(super) fn give_back(step: &Step<'_>, request: &GiveBack) -> rusqlite::Result
         &[&state.id, &at, &total],
     )?;
     Ok(Reply::GiveBack(true).into())
+}
+
+/// One page of the limiters of a kind that something counts of, and where the next begins; zero after the last.
+pub(super) fn list(
+    connection: &Connection,
+    prefixes: &Prefixes,
+    kind: LimitKind,
+    cursor: u64,
+    view: &View<'_>,
+) -> rusqlite::Result<LimiterNames> {
+    let mut statement =
+        connection.prepare_cached("SELECT id, key, ends FROM limiter WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+    let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    let mut rows = statement.query((cursor.cast_signed(), page))?;
+    let (mut seen, mut last, mut limiters) = (0, 0, Vec::new());
+    while let Some(row) = rows.next()? {
+        seen += 1;
+        last = row.get::<_, i64>(0)?.cast_unsigned();
+        let left = between(view.wall, row.get(2)?);
+        let key = row.get_ref(1)?.as_str()?.strip_prefix(kind.name()).and_then(|rest| rest.strip_prefix(':'));
+        let name = key.and_then(|key| prefixes.limiter_of_key(key));
+        limiters.extend(name.filter(|_| !left.is_zero()).map(|name| (name, left)));
+    }
+    Ok((if seen < PAGE { 0 } else { last }, limiters))
 }
 
 /// What becomes of a row that says what nobody can have reserved: the clock was set back. All counts as taken as late as
