@@ -37,6 +37,7 @@ fmt: rust ## Format the code
 
 bench: rust ## Compare speed with that of bare clients and of other packages
 	@bash tests/deps bench
+	$(CARGO) build --release --locked --package stanchion-cli
 	$(CARGO) run --release --locked --package stanchion-tests --example bench
 	$(PYTHON) bindings-python/tests/bench
 	$(PYTHON) bindings-node/tests/bench

@@ -5,10 +5,10 @@ use stanchion::blocking::Client;
 use stanchion::{LimitKind, LimiterInfo};
 
 use crate::arguments::Globals;
-use crate::queues::counts::millis;
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::print;
+use crate::queues::counts::millis;
 use crate::report::Report;
 use crate::store;
 use crate::text::{left, plain, table};

@@ -23,6 +23,7 @@ SECTIONS = {
         "docs/OPTIONS.md": "manual/options.md",
         "docs/GUARANTEES.md": "manual/guarantees.md",
         "docs/METRICS.md": "manual/metrics.md",
+        "docs/DASHBOARD.md": "manual/dashboard.md",
         "docs/VERSIONS.md": "manual/versions.md",
         "docs/COMPARE.md": "manual/compare.md",
         "docs/GLOSSARY.md": "manual/glossary.md",
@@ -48,6 +49,8 @@ TITLES = {
     "index.md": "Start", "languages/rust.md": "Rust", "languages/python.md": "Python", "languages/node.md": "Node",
     "languages/php.md": "PHP", "languages/c.md": "C and C++", "languages/shell.md": "Shell",
 }
+# Those that pages show; on the site they are in pictures/.
+PICTURES = "docs/screenshots"
 PLACES = {source: place for section in SECTIONS.values() for source, place in section.items()}
 # What a tab is called, and what stands in it: the tests of each package run it.
 TABS = {"Rust": "rust", "Python": "python", "Node": "ts", "PHP": "php", "C": "c", "Shell": "sh"}
@@ -73,8 +76,9 @@ def moved(source, link):
         return link
     path, mark, anchor = link.partition("#")
     target = resolved(source, path)
-    if target in PLACES:
-        return posixpath.relpath(PLACES[target], posixpath.dirname(PLACES[source]) or ".") + mark + anchor
+    place = PLACES.get(target) or target.startswith(f"{PICTURES}/") and f"pictures/{posixpath.basename(target)}"
+    if place:
+        return posixpath.relpath(place, posixpath.dirname(PLACES[source]) or ".") + mark + anchor
     kind = "tree" if (ROOT / target).is_dir() else "blob"
     return f"{REPOSITORY}/{kind}/main/{target}{mark}{anchor}"
 

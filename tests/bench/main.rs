@@ -27,6 +27,7 @@ mod queue;
 mod report;
 mod server_cost;
 mod several;
+mod web;
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 44] = [
+    let sections: [(&str, Section<'_>); 45] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
@@ -113,6 +114,7 @@ fn main() -> ExitCode {
         ("flows", &|report| queue::flows(&redis, "redis", report)),
         ("keys-memory", &|report| queue::keys_memory(&server, report)),
         ("queue-bytes", &|report| queue::expired(&server, report)),
+        ("web", &|report| web::pages(&server, report)),
         ("schedules", &|report| queue::schedules(&server, report)),
         ("sqlite-disk", &|report| disk::disk(&file, report)),
         ("sqlite-idle", &|report| disk::idle(&file, report)),

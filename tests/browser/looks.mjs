@@ -1,10 +1,9 @@
 /** What each page looks like, at two sizes and in both themes; what is live; and the keyboard. */
 
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { HOSTILE, LONGEST } from './place.mjs'
+import { HOSTILE, LONGEST, picture } from './place.mjs'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const SIZES = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } }
@@ -12,7 +11,7 @@ const PAGES = {
   now: '/', queues: '/queues', queue: '/queues/emails', tasks: '/queues/emails/tasks', task: '/queues/emails/tasks/a',
   running: '/queues/long/tasks/film', dead: '/queues/reports/dead', bulk: '/queues/reports/bulk?state=dead&verb=kick',
   keys: '/queues/tenants/keys', schedules: '/queues/reports/schedules', flows: '/queues/imports/flows',
-  flow: '/queues/imports/flows/book', locks: '/locks', lock: '/locks/lock/invoice%3A42', workers: '/workers',
+  flow: '/queues/imports/flows/book', locks: '/locks', lock: '/locks/lock/invoice%3A42', limiters: '/limiters', workers: '/workers',
   server: '/server', search: '/search?q=emails', missing: '/none',
   hostile: `/queues/${encodeURIComponent(HOSTILE)}/tasks/${encodeURIComponent(LONGEST)}`
 }
@@ -32,8 +31,7 @@ export default ({ test, open, place }) => {
           const { violations } = await page.evaluate(() => globalThis.axe.run())
           const severe = violations.filter(one => SEVERE.includes(one.impact))
           assert.deepEqual(severe.map(one => [one.id, one.nodes[0].html]), [])
-          mkdirSync(process.env.PICTURES, { recursive: true })
-          await page.screenshot({ path: join(process.env.PICTURES, `${name}-${size}-${colorScheme}.png`), fullPage: true })
+          await picture(page, size === 'wide' ? name : `${name}-narrow`, colorScheme)
         }))
       }
     }

@@ -2,14 +2,14 @@
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
 
-const { STANCHION: PROGRAM, PLAYER, DEMO } = process.env
+const { STANCHION: PROGRAM, PLAYER, DEMO, PICTURES } = process.env
 /** A name that is everybody's but ours, and leads here: so another site comes to a dashboard on a loopback address. */
 export const ELSEWHERE = 'elsewhere.test'
 /** Without these it looks for the hosts of its makers at each start. */
@@ -88,10 +88,11 @@ export class Place {
       flow('book', ...pages, { id: 'join', after: pages.map(page => page.id) }, { id: 'clean', after_all: 'finally' }),
       flow('letter', { id: 'write' }, { id: 'send', after: ['write'] })
     )
-    this.holder = this.start('run', 'invoice:42', '--', 'sleep', '600')
-    this.waiter = this.start('run', 'invoice:42', '--wait', '600', '--', 'true')
+    this.holder = this.start('run', 'invoice:42', '--label', 'web-3', '--', 'sleep', '600')
+    this.waiter = this.start('run', 'invoice:42', '--label', 'web-7', '--wait', '600', '--', 'true')
     this.worker = this.start('work', 'long', '--', 'sleep', '600')
     this.run('enqueue', 'long', 'film')
+    this.run('limit', 'partner-api', '--rate', '10/h')
   }
 
   end() {
@@ -115,6 +116,12 @@ function address(child) {
 
 export function browse() {
   return chromium.launch({ executablePath: process.env.CHROMIUM, args: QUIET })
+}
+
+/** Keeps a picture of a page. */
+export async function picture(page, name, colorScheme) {
+  mkdirSync(PICTURES, { recursive: true })
+  await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`), fullPage: true })
 }
 
 /** A port that nobody listens on. */

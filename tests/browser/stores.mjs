@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { freePort, Place } from './place.mjs'
+import { freePort, picture, Place } from './place.mjs'
 
 const AWAY = 'The dashboard does not answer.'
 
@@ -49,9 +49,13 @@ export default ({ test, open, place }) => {
         await page.goto(`${at}/queues/digests/tasks?state=claimed`)
         await page.getByRole('link', { name: 'file-1', exact: true }).click()
         await page.getByText('killed on').waitFor()
-        await page.goto(at)
-        await page.getByText('paused', { exact: true }).waitFor()
       })
+      for (const colorScheme of ['light', 'dark']) {
+        await open('/', { at, colorScheme, viewport: { width: 1200, height: 700 } }, async page => {
+          await page.getByText('1 task is due, the first for').waitFor()
+          await picture(page, 'demo', colorScheme)
+        })
+      }
     } finally {
       child.kill('SIGTERM')
       await once(child, 'exit')

@@ -76,12 +76,12 @@ pub fn unreadable(name: &str, error: &Error) -> Problem {
 fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
     let (name, stats) = (&queue.name, &queue.stats);
     let link = format!("/queues/{}", part(name));
-    let problem = |weight, text: String, link: String| Problem {
+    let problem = |weight, text: String, link: String, command: &[&str]| Problem {
         weight,
         of: name.clone(),
         link,
         text,
-        command: words(&["stanchion", "queues", "stats", name]),
+        command: words(&[&["stanchion"], command].concat()),
     };
     let mut problems = Vec::new();
     let late = queue.due_since.and_then(|due| now.duration_since(due).ok()).unwrap_or_default();
@@ -89,15 +89,16 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
     if stats.ready > 0 && late > if attended { LATE } else { LATE_UNATTENDED } {
         let is = if stats.ready == 1 { "task is" } else { "tasks are" };
         let text = format!("{} {is} due, the first for {}: {}", number(stats.ready), age(late), cause(queue));
-        problems.push(problem(80, text, link.clone()));
+        problems.push(problem(80, text, link.clone(), &["queues", "stats", name]));
     }
     let stands = stats.ready + stats.claimed == 0;
     let keys: Vec<String> = counts::keys(stats).collect();
     if stats.held > 0 && (stats.keys_waiting > 0 || stands) {
-        problems.push(problem(50, keys.join("; "), format!("{link}/keys")));
+        problems.push(problem(50, keys.join("; "), format!("{link}/keys"), &["queues", "keys", name]));
     } else if stats.held > 0 && stats.ready == 0 && stats.waiters > 0 {
         let free = if stats.waiters == 1 { "a consumer is free" } else { "consumers are free" };
-        problems.push(problem(30, format!("{}, while {free}", keys.join("; ")), format!("{link}/keys")));
+        let text = format!("{}, while {free}", keys.join("; "));
+        problems.push(problem(30, text, format!("{link}/keys"), &["queues", "keys", name]));
     }
     if let Some(tried) = queue.tried.as_ref().filter(|tried| tried.attempts > TRIED_OFTEN) {
         let reason = if tried.reason.is_empty() { "it has not been settled" } else { &tried.reason };
@@ -108,20 +109,26 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
             tried.max_attempts,
             shortened(&plain(reason), REASON)
         );
-        problems.push(problem(60, text, format!("{link}/tasks/{}", part(&tried.id))));
+        let of_task = format!("{link}/tasks/{}", part(&tried.id));
+        problems.push(problem(60, text, of_task, &["queues", "get", name, &tried.id]));
     }
     if let Some(text) = died(queue, now) {
-        problems.push(problem(70, text, format!("{link}/dead")));
+        problems.push(problem(
+            70,
+            text,
+            format!("{link}/dead"),
+            &["queues", "list", name, "--state", "dead"],
+        ));
     }
     if stats.schedules_late > SCHEDULE_LATE {
         let text =
             format!("its schedules have been due for {}: nobody works on it", age(stats.schedules_late));
-        problems.push(problem(65, text, format!("{link}/schedules")));
+        problems.push(problem(65, text, format!("{link}/schedules"), &["schedules", "ls", name]));
     }
     if stats.flows > 0 && stands && stats.held + stats.scheduled == 0 {
         let wait = if stats.flows == 1 { "flow waits" } else { "flows wait" };
         let text = format!("{} {wait} for tasks of other queues", number(stats.flows));
-        problems.push(problem(40, text, format!("{link}/flows")));
+        problems.push(problem(40, text, format!("{link}/flows"), &["flows", "ls", name]));
     }
     problems
 }

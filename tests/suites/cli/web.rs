@@ -199,10 +199,10 @@ on_both_stores! {
         let count = |page: &str, what: &str| page.matches(what).count();
         // Those that are alike are one.
         let page = dashboard.page("/queues/flows/flows/join");
-        assert_eq!((count(&page, "<rect class=\"node"), count(&page, "<path class=\"edge\"")), (2, 1), "{page}");
+        assert_eq!((count(&page, "<rect class=\"node "), count(&page, "<path class=\"edge\"")), (2, 1), "{page}");
         assert!(page.contains("20 like page-0") && page.contains("page-0: 20 put"), "{page}");
         let page = dashboard.page("/queues/flows/flows/two");
-        assert_eq!((count(&page, "<rect class=\"node"), count(&page, "<path class=\"edge\"")), (2, 1), "{page}");
+        assert_eq!((count(&page, "<rect class=\"node "), count(&page, "<path class=\"edge\"")), (2, 1), "{page}");
         let page = dashboard.page("/queues/flows/flows/wide");
         assert!(page.contains("too many nodes for a picture") && page.contains("The first 500 of 3000"), "{page}");
     }

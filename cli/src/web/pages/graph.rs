@@ -75,7 +75,7 @@ fn drawn(group: &Group<'_>, (x, y): (usize, usize)) -> Markup {
     html! {
         g {
             title { (told(group)) }
-            rect.node class=(colour(group)) x=(x) y=(y) width=(WIDE) height=(HIGH) rx="6" {}
+            rect class={ "node " (colour(group)) } x=(x) y=(y) width=(WIDE) height=(HIGH) rx="6" {}
             text x=(x + 8) y=(y + HIGH - 9) { (shortened(&name, NAME + 4)) }
         }
     }

@@ -96,7 +96,7 @@ fn queues(queues: &[QueueLook], most: usize) -> Markup {
                 thead {
                     tr {
                         th { "Queue" } th { "State" } th.n { "Ready" } th.n { "Running" } th.n { "Held" }
-                        th.n { "Scheduled" } th.n { "Dead" } th.n { "Late" } th.n { "Consumers waiting" } th { "Done, last hour" }
+                        th.n { "Scheduled" } th.n { "Dead" } th.n { "Late" } th.n { "Free consumers" } th { "Done, last hour" }
                     }
                 }
                 tbody {
