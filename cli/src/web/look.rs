@@ -34,8 +34,8 @@ const EXAMINED: Duration = Duration::from_secs(300);
 const AT_ONCE: usize = 16;
 /// Dead tasks of a queue that are looked at for what they died of.
 pub const DEAD: usize = 50;
-/// Running tasks of a queue that are looked at for the one that has failed most often.
-const RUNNING: usize = 20;
+/// Tasks of a queue that run, and that are tried again, of which the one that has failed most often is looked for.
+const TRIED: usize = 20;
 
 /// A queue.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct QueueLook {
     pub stats: QueueStats,
     /// Since when the first in line has been due.
     pub due_since: Option<SystemTime>,
-    /// The one of those first in line, or running, that has been tried most often.
+    /// The one of those first in line, running or to be tried again that has been tried most often.
     pub tried: Option<TaskInfo>,
     /// The last of those that have died.
     pub dead: Vec<TaskInfo>,
@@ -322,9 +322,12 @@ async fn look_at_queue(client: Client, name: String) -> Result<QueueLook, Error>
     let due_since = first.first().map(|first| first.due);
     let is_late = due_since.is_some_and(|due| due.elapsed().is_ok_and(|late| late > EVERY));
     let fails = is_late || stats.retried > 0 && stats.claimed > 0;
-    let running = if fails { list(TaskState::Claimed, RUNNING).await? } else { Vec::new() };
-    let tried =
-        first.into_iter().chain(running).max_by_key(|task| task.attempts).filter(|task| task.attempts > 1);
+    let running = if fails { list(TaskState::Claimed, TRIED).await? } else { Vec::new() };
+    // One that fails time and again waits for its next attempt most of the time.
+    let waits = stats.retried > 0 && stats.scheduled > 0;
+    let again = if waits { list(TaskState::Scheduled, TRIED).await? } else { Vec::new() };
+    let all = first.into_iter().chain(running).chain(again);
+    let tried = all.max_by_key(|task| task.attempts).filter(|task| task.attempts > 1);
     Ok(QueueLook { name, stats, due_since, tried, dead, history: Arc::default() })
 }
 

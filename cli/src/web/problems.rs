@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use stanchion::{Error, Finding, Holder, LockKind, TaskInfo};
+use stanchion::{Error, Finding, Holder, LockKind, TaskInfo, TaskState};
 
 use crate::queues::counts;
 use crate::text::{plain, shortened};
@@ -102,8 +102,9 @@ fn of_queue(queue: &QueueLook, now: SystemTime) -> Vec<Problem> {
     }
     if let Some(tried) = queue.tried.as_ref().filter(|tried| tried.attempts > TRIED_OFTEN) {
         let reason = if tried.reason.is_empty() { "it has not been settled" } else { &tried.reason };
+        let is = if tried.state == TaskState::Scheduled { "has had" } else { "is on" };
         let text = format!(
-            "{} is on attempt {} of {}; the last one ended so: {}",
+            "{} {is} attempt {} of {}; the last one ended so: {}",
             plain(&tried.id),
             tried.attempts,
             tried.max_attempts,

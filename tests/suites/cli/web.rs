@@ -138,6 +138,8 @@ on_both_stores! {
             claims.remove(0).nack(Retry::After(Duration::ZERO), "it broke <b>").unwrap();
         }
         says("is on attempt 4 of 20; the last one ended so: it broke &lt;b&gt;", "");
+        keyed.claim(ClaimOptions::new()).unwrap().remove(0).nack(Retry::After(LONG), "no").unwrap();
+        says("poison has had attempt 5 of 20; the last one ended so: no", "");
     }
 
     fn each_page_shows_what_there_is(place) {

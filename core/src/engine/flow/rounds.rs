@@ -205,8 +205,9 @@ impl Rounds {
         } else if self.queues_left > 0
             && let Some(queue) = self.later.pop()
         {
+            // It gets a step in any case, also from somebody who has none left.
             (self.queue, self.has_more) = (queue, true);
-            (self.queues_left, self.left) = (self.queues_left - 1, self.left.max(1));
+            self.queues_left -= 1;
         } else {
             self.is_over = true;
         }
