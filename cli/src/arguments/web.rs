@@ -28,7 +28,7 @@ pub struct WebOrder {
     /// The proxy has to overwrite the header, and nobody else may reach the port.
     #[arg(long, value_name = "HEADER")]
     pub behind_proxy: Option<String>,
-    /// A name under which browsers may ask for it, besides the address and localhost; may be given several times
+    /// A name under which browsers may ask for it, besides addresses and localhost; may be given several times
     ///
     /// Another Host is refused: a page of somebody else's could have its name point here.
     #[arg(long, value_name = "NAME")]

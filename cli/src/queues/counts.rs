@@ -116,7 +116,8 @@ fn schedules(stats: &QueueStats) -> String {
 
 /// Why what is due is not given out, in a sentence or two.
 fn waits_for(stats: &QueueStats) -> String {
-    let all: Vec<String> = gate(stats).into_iter().chain(keys(stats)).collect();
+    let due = gate(stats).or_else(|| nobody(stats).filter(|_| stats.ready > 0));
+    let all: Vec<String> = due.into_iter().chain(keys(stats)).collect();
     if all.is_empty() { "nothing".into() } else { all.join("; ") }
 }
 
@@ -129,6 +130,16 @@ pub fn gate(stats: &QueueStats) -> Option<String> {
         Gate::Rate(opens) => Some(format!("its rate, until {}", until(opens))),
         Gate::Throttled(opens) => Some(format!("throttled until {}", until(opens))),
         _ => Some(stats.gate.name().to_owned()),
+    }
+}
+
+/// Why nobody takes what may be taken, if so: nobody works on the queue, or all who do are busy.
+pub fn nobody(stats: &QueueStats) -> Option<String> {
+    match (stats.waiters, stats.claimed) {
+        (0, 0) => Some("no consumer".to_owned()),
+        (0, 1) => Some("1 task runs, and no consumer is free".to_owned()),
+        (0, running) => Some(format!("{running} tasks run, and no consumer is free")),
+        _ => None,
     }
 }
 

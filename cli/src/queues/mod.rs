@@ -127,13 +127,17 @@ fn named(verb: &QueuesVerb) -> Option<&str> {
     }
 }
 
+/// Whether a queue has, or had, or is something.
+pub fn is_known(stats: &QueueStats) -> bool {
+    let QueueStats { ready, claimed, scheduled, held, successors, dead, enqueued, schedules, .. } = stats;
+    let counts = [ready, claimed, scheduled, held, successors, dead, enqueued, schedules];
+    counts.into_iter().any(|count| *count > 0) || stats.paused || stats.settings != QueueSettings::default()
+}
+
 /// A name that is misspelt looks like an empty queue, and may be paused or configured like one. Programs that ask see the
 /// zeros.
 fn tell_if_unknown(name: &str, stats: &QueueStats, report: &Report) {
-    let QueueStats { ready, claimed, scheduled, held, successors, dead, enqueued, schedules, .. } = stats;
-    let counts = [ready, claimed, scheduled, held, successors, dead, enqueued, schedules];
-    let is_used = counts.into_iter().any(|count| *count > 0);
-    if !is_used && !stats.paused && stats.settings == QueueSettings::default() {
+    if !is_known(stats) {
         report.note(&format!(
             "there is no queue {name:?}: nothing was put into it, or not for 7 days; see `stanchion queues ls`"
         ));

@@ -102,15 +102,20 @@ pub async fn task(
 
 /// A dead task goes in a minute: until then nothing is lost, whatever becomes of this process.
 fn remove_later(app: &Arc<App>, reader: &Reader, name: String, id: String) -> Response {
+    let back = |number| format!("{}?state=dead&note={number}", tasks_link(&name));
+    if let Some(number) = app.notes.removal_of(&name, &id) {
+        return Redirect::to(&back(number)).into_response();
+    }
     let note = Note {
         text: format!("{id} will be removed in a minute."),
         undo_until: Some(Instant::now() + UNDO),
+        removes: Some([name.clone(), id.clone()]),
         ..Note::default()
     };
     let number = app.notes.add(note);
+    let back = back(number);
     log(app, reader, "remove_dead_later", &[&name, &id], "noted");
     let (app, reader) = (Arc::clone(app), reader.clone());
-    let back = format!("{}?state=dead&note={number}", tasks_link(&name));
     tokio::spawn(async move {
         tokio::time::sleep(UNDO).await;
         if !app.notes.is_due(number) {

@@ -118,8 +118,12 @@ fn are_same(one: &str, other: &str) -> bool {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::system(&format!("reading {} failed", path.display()), &error))
+    fs::read_to_string(path).map_err(|error| {
+        Failure::usage(
+            format!("{} cannot be read: {error}", path.display()),
+            "give the path of a file that can be",
+        )
+    })
 }
 
 fn passwords(path: &Path) -> Result<HashMap<String, String>, Failure> {

@@ -1,4 +1,4 @@
-//! The same done with many tasks: those of one state whose id, and whose reason, begin so.
+//! The same done with many tasks: those of one state whose id and reason begin so, or that have this key.
 
 use std::time::{Duration, SystemTime};
 
@@ -96,6 +96,7 @@ pub struct Which {
     pub verb: String,
     pub prefix: String,
     pub reason: String,
+    pub key: String,
     /// In how many they are to be due.
     pub minutes: u64,
 }
@@ -125,8 +126,11 @@ pub async fn matching(
         options = options.page(from);
     }
     let page = queue.list(options).await?;
-    let found = page.tasks.into_iter().filter(|task| task.reason.starts_with(&which.reason)).collect();
-    Ok((found, page.next))
+    let is_meant = |task: &TaskInfo| {
+        task.reason.starts_with(&which.reason)
+            && (which.key.is_empty() || task.key.as_deref() == Some(which.key.as_str()))
+    };
+    Ok((page.tasks.into_iter().filter(is_meant).collect(), page.next))
 }
 
 /// How many that are, and whether there may be more: it looks at 10,000 at most.

@@ -42,7 +42,7 @@ pub fn counts(stats: &QueueStats) -> Markup {
         ("scheduled", stats.scheduled),
         ("after a run", stats.successors),
         ("dead", stats.dead),
-        ("waiting consumers", stats.waiters),
+        ("free consumers", stats.waiters),
         ("schedules", stats.schedules),
         ("flows", stats.flows),
     ];
@@ -136,8 +136,12 @@ pub fn state(state: TaskState) -> Markup {
         TaskState::Held => "tag warn",
         _ => "tag",
     };
-    let name = if state == TaskState::Claimed { "running" } else { state.name() };
-    html! { span class=(class) { (name) } }
+    html! { span class=(class) { (state_name(state)) } }
+}
+
+/// What a state is called on the pages.
+pub fn state_name(state: TaskState) -> &'static str {
+    if state == TaskState::Claimed { "running" } else { state.name() }
 }
 
 /// What of a task's times says most.

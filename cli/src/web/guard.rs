@@ -1,5 +1,6 @@
 //! What every request has to pass: the name that the browser knows us by, where the request came from, and who sent it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -44,12 +45,12 @@ pub async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next
 fn let_in(app: &App, headers: &HeaderMap, method: &Method) -> Result<String, Box<Response>> {
     let refuse = |status, what: &str, next: &str| Box::new(refused(status, what, next));
     let host = text(headers, HOST.as_str()).map(|host| without_port(host).to_ascii_lowercase());
-    if !host.as_ref().is_some_and(|host| app.hosts.contains(host)) {
+    if !host.as_ref().is_some_and(|host| is_ours(host, &app.hosts)) {
         let host = host.unwrap_or_default();
         return Err(refuse(
             StatusCode::MISDIRECTED_REQUEST,
             &format!("This dashboard is not known as {host:?}."),
-            "Give the name with --host, or ask for the address on which it listens.",
+            "Start it with --host and this name, or ask for it by the address of its machine.",
         ));
     }
     let who = app.auth.who(headers).map_err(|refusal| Box::new(unknown(&refusal)))?;
@@ -71,6 +72,12 @@ fn let_in(app: &App, headers: &HeaderMap, method: &Method) -> Result<String, Box
         ));
     }
     Ok(who)
+}
+
+/// A page of somebody else's can have a name point here, but no address: a browser that asks for one was told it by its user, or
+/// says that the request comes from another site.
+fn is_ours(host: &str, names: &[String]) -> bool {
+    host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() || names.iter().any(|name| name == host)
 }
 
 /// Browsers say where a request comes from: in one header for years, in the other since they have it. A program that is no browser
@@ -121,6 +128,17 @@ mod tests {
     #[test]
     fn ports_are_no_part_of_a_name() {
         assert_eq!(["a:1", "a", "[::1]:80", "[::1]"].map(without_port), ["a", "a", "[::1]", "[::1]"]);
+    }
+
+    #[test]
+    fn addresses_are_ours_and_names_are_if_they_were_given() {
+        let names = ["localhost".to_owned()];
+        assert!(["127.0.0.1", "[::1]", "10.0.0.7", "localhost"].iter().all(|host| is_ours(host, &names)));
+        assert!(
+            ["", "evil.test", "127.0.0.1.evil.test", "localhost.evil.test"]
+                .iter()
+                .all(|host| !is_ours(host, &names))
+        );
     }
 
     #[test]

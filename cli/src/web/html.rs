@@ -107,7 +107,7 @@ pub fn refused(status: StatusCode, what: &str, next: &str) -> Response {
         h1 { (shown(what)) }
         p { (shown(next)) }
     };
-    let mut response = page(Place::Elsewhere, "Not here", None, None, &main);
+    let mut response = page(Place::Elsewhere, what.trim_end_matches('.'), None, None, &main);
     *response.status_mut() = status;
     response
 }
@@ -239,8 +239,8 @@ pub fn button(action: &str, name: &str, reader: &Reader) -> Markup {
     }
 }
 
-/// A button that asks once more.
-pub fn careful(action: &str, name: &str, question: &str, reader: &Reader) -> Markup {
+/// A button that asks once more, and shows the words of the command that does the same.
+pub fn careful(action: &str, name: &str, question: &str, words: &[&str], reader: &Reader) -> Markup {
     html! {
         @if reader.can_act {
             details.careful {
@@ -249,6 +249,7 @@ pub fn careful(action: &str, name: &str, question: &str, reader: &Reader) -> Mar
                     p { (shown(question)) }
                     button.danger { (name) }
                 }
+                (command(&[&["stanchion"], words].concat()))
             }
         }
     }

@@ -40,7 +40,7 @@ pub struct App {
     lookout: Lookout,
     notes: Notes,
     auth: Auth,
-    /// Under which a browser may ask for it, without ports.
+    /// Names under which a browser may ask for it, besides addresses, without ports.
     hosts: Vec<String>,
     read_only: bool,
     show_payloads: bool,
@@ -74,7 +74,7 @@ pub fn web(order: &WebOrder, globals: &Globals, report: &Report) -> Result<u8, F
 async fn serve(order: &WebOrder, client: Client, auth: Auth, report: &Report) -> Result<u8, Failure> {
     let listener = TcpListener::bind(order.listen).await.map_err(|error| unable(order, &error))?;
     let address = listener.local_addr().map_err(|error| unable(order, &error))?;
-    let mut hosts = vec!["localhost".into(), address.ip().to_string(), format!("[{}]", address.ip())];
+    let mut hosts = vec!["localhost".into()];
     hosts.extend(order.host.iter().map(|host| host.to_ascii_lowercase()));
     let app = Arc::new(App {
         lookout: Lookout::start(client.clone(), !order.read_only, !order.no_history && !order.read_only),
@@ -87,6 +87,9 @@ async fn serve(order: &WebOrder, client: Client, auth: Auth, report: &Report) ->
         report: report.clone(),
     });
     report.note(&format!("the dashboard is at http://{address}/"));
+    if !address.ip().is_loopback() && order.host.is_empty() {
+        report.note("others reach it by the address of this machine; give its name with --host if they are to use that");
+    }
     let routes = routes::routes(Arc::clone(&app));
     // Whoever watches is not waited for: its connection never ends by itself.
     tokio::select! {

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// For how long a note is shown after the last change of it.
+const SHOWN: Duration = Duration::from_secs(60);
 /// For how long a note is kept.
 const KEPT: Duration = Duration::from_secs(600);
 /// Notes at most: what is older goes.
@@ -21,6 +23,8 @@ pub struct Note {
     pub goes_on: bool,
     /// Until when it can be undone.
     pub undo_until: Option<Instant>,
+    /// The queue and the id of a dead task that is removed then.
+    pub removes: Option<[String; 2]>,
 }
 
 /// All notes of this process.
@@ -49,9 +53,22 @@ impl Notes {
         notes.insert(number, (Instant::now(), note));
     }
 
-    /// The note with this number.
+    /// The note with this number, unless it says what is over.
     pub fn get(&self, number: u64) -> Option<Note> {
-        self.lock().get(&number).map(|(_, note)| note.clone())
+        let notes = self.lock();
+        let (at, note) = notes.get(&number)?;
+        let is_new = at.elapsed() < SHOWN || note.goes_on || note.undo_until.is_some();
+        is_new.then(|| note.clone())
+    }
+
+    /// The note that says that this dead task will be removed.
+    pub fn removal_of(&self, queue: &str, id: &str) -> Option<u64> {
+        let notes = self.lock();
+        let is_it = |note: &Note| {
+            let of = note.removes.as_ref().filter(|_| note.undo_until.is_some());
+            of.is_some_and(|[of, removed]| of == queue && removed == id)
+        };
+        notes.iter().find(|(_, (_, note))| is_it(note)).map(|(number, _)| *number)
     }
 
     /// Whether what can be undone still could; it is not done then.

@@ -7,9 +7,11 @@ use stanchion::{Error, Finding, Holder, LockKind, TaskInfo, TaskState};
 
 use crate::queues::counts;
 use crate::text::{plain, shortened};
-use crate::web::html::{age, clock, many, number, part, who};
+use crate::web::html::{age, clock, number, part, who};
 use crate::web::look::{LockLook, QueueLook};
 
+/// From this weight on a problem is bad.
+const BAD: u8 = 70;
 /// A task is late if it has waited for longer while somebody works, or while nobody does.
 const LATE: Duration = Duration::from_secs(30);
 const LATE_UNATTENDED: Duration = Duration::from_secs(5);
@@ -35,6 +37,13 @@ pub struct Problem {
     pub text: String,
     /// What shows more of it, as words of a command.
     pub command: Vec<String>,
+}
+
+impl Problem {
+    /// How it looks: from a weight on it is bad, and not only to be watched.
+    pub const fn class(&self) -> &'static str {
+        if self.weight >= BAD { "bad" } else { "" }
+    }
 }
 
 /// All that is wrong, the worst first.
@@ -163,13 +172,10 @@ pub fn cause(queue: &QueueLook) -> String {
     if let Some(gate) = counts::gate(stats) {
         return gate;
     }
-    match (stats.waiters, stats.claimed) {
-        (0, 0) => match queue.history.attended_until() {
-            Some(until) => format!("no consumer since {}", clock(until)),
-            None => "no consumer".into(),
-        },
-        (0, running) => format!("{}, and no hand is free", many(running, "task runs", "tasks run")),
-        _ => "consumers wait, and will be told".into(),
+    match (counts::nobody(stats), queue.history.attended_until()) {
+        (Some(nobody), Some(until)) if stats.claimed == 0 => format!("{nobody} since {}", clock(until)),
+        (Some(nobody), _) => nobody,
+        (None, _) => "consumers wait, and will be told".into(),
     }
 }
 

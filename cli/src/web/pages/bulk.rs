@@ -26,6 +26,7 @@ pub async fn ask(
         h1 { (verb.title()) " " (tasks) @if is_more { " or more" } " of " (shown(&name)) "?" }
         p { @if !which.reason.is_empty() { "Those whose reason begins with " code { (shown(&which.reason)) } ". " }
             @if !which.prefix.is_empty() { "Those whose id begins with " code { (shown(&which.prefix)) } ". " }
+            @if !which.key.is_empty() { "Those with the key " code { (shown(&which.key)) } ". " }
             (verb.means()) }
         @if visit.reader.can_act { (form(&name, &which, verb)) }
         p { a href=(format!("{}?state={}", tasks_link(&name), state.name())) { "No, go back" } }
@@ -60,11 +61,13 @@ fn equivalent(name: &str, state: TaskState, which: &Which, verb: Verb) -> Markup
     if state == TaskState::Dead && which.reason.is_empty() && which.prefix.is_empty() {
         words.extend(["--older-than", "0"]);
     }
-    command(&words)
+    let lists = words[2] == "list";
+    html! { @if lists { p.soft { "No command does this with many; this one lists them:" } } (command(&words)) }
 }
 
-fn fields(which: &Which, verb: Verb) -> [(&'static str, &str); 4] {
-    [("state", &which.state), ("verb", verb.name()), ("prefix", &which.prefix), ("reason", &which.reason)]
+fn fields(which: &Which, verb: Verb) -> [(&'static str, &str); 5] {
+    let Which { state, prefix, reason, key, .. } = which;
+    [("state", state), ("verb", verb.name()), ("prefix", prefix), ("reason", reason), ("key", key)]
 }
 
 /// The page that asks.

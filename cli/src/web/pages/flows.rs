@@ -57,7 +57,7 @@ pub async fn flow(visit: Visit, Names([name, id]): Names<2>) -> Shown {
         (command(&["stanchion", "flows", "show", &name, &id]))
         div.acts {
             @if flow.ended.is_none() {
-                (careful(&to("cancel"), "Cancel", "What has not begun does not run any more, but for what comes in any case.", &visit.reader))
+                (careful(&to("cancel"), "Cancel", "What has not begun does not run any more, but for what comes in any case.", &["flows", "cancel", &name, &id], &visit.reader))
             } @else if flow.state != FlowState::Done {
                 (button(&to("retry"), "Retry what did not succeed", &visit.reader))
             }

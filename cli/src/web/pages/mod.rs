@@ -24,7 +24,7 @@ use crate::web::failing::Failing;
 use crate::web::html::{Place, Reader, name_of, page, shown};
 
 /// What every page may be asked with.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Asked {
     /// The number of a note.
@@ -35,6 +35,8 @@ pub struct Asked {
     pub prefix: String,
     /// What reasons begin with.
     pub reason: String,
+    /// Which key tasks have.
+    pub key: String,
     /// A state's name.
     pub state: Option<String>,
     /// A kind's name.

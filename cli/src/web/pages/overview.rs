@@ -9,8 +9,6 @@ use crate::web::pages::locks::table;
 use crate::web::pages::{Shown, Visit};
 use crate::web::problems::Problem;
 
-/// From this weight on it is bad, and not only to be watched.
-const BAD: u8 = 70;
 /// Problems, queues and locks on the first page.
 const PROBLEMS: usize = 50;
 const QUEUES: usize = 30;
@@ -76,7 +74,7 @@ fn all_is_well(look: &Look) -> String {
 fn told(problem: &Problem) -> Markup {
     let words: Vec<&str> = problem.command.iter().map(String::as_str).collect();
     html! {
-        li class=(if problem.weight >= BAD { "bad" } else { "" }) {
+        li class=(problem.class()) {
             a.of data-row href=(problem.link) { (shown(&problem.of)) } ": " (problem.text)
             (command(&words))
         }
@@ -96,7 +94,7 @@ fn queues(queues: &[QueueLook], most: usize) -> Markup {
                 thead {
                     tr {
                         th { "Queue" } th { "State" } th.n { "Ready" } th.n { "Running" } th.n { "Held" }
-                        th.n { "Scheduled" } th.n { "Dead" } th.n { "Late" } th.n { "Free consumers" } th { "Done, last hour" }
+                        th.n { "Scheduled" } th.n { "Dead" } th.n { "Late" } th.n { "Free consumers" } th.n { "Done, last hour" } th { "By minute" }
                     }
                 }
                 tbody {
@@ -110,7 +108,9 @@ fn queues(queues: &[QueueLook], most: usize) -> Markup {
                             }
                             td.n { @if stats.ready > 0 { (since(queue.due_since)) } @else { "-" } }
                             td.n { (number(stats.waiters)) }
-                            td { (line("Done, last hour", &queue.history.rates(false, |point| point.acked), "per minute")) }
+                            @let done = queue.history.rates(false, |point| point.acked);
+                            td.n { (number(done.iter().sum())) }
+                            td { (line("Done, last hour", &done, "per minute")) }
                         }
                     }
                 }

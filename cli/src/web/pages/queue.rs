@@ -5,9 +5,13 @@ use std::time::SystemTime;
 use maud::{Markup, html};
 use stanchion::{Gate, KeyInfo, ListOptions, TaskState};
 
+use crate::queues::is_known;
 use crate::text::left;
-use crate::web::describe::{counts, facts, series, since, tasks};
-use crate::web::html::{Place, Reader, button, careful, clock, command, empty, many, number, part, shown};
+use crate::web::describe::{counts, facts, series, since, tasks, tasks_link};
+use crate::web::failing::Failing;
+use crate::web::html::{
+    Place, Reader, button, careful, clock, command, empty, encoded, many, number, part, shown,
+};
 use crate::web::look::QueueLook;
 use crate::web::pages::{Names, Shown, Visit, next_page};
 use crate::web::problems::cause;
@@ -21,6 +25,9 @@ const KEYS: usize = 100;
 pub async fn queue(visit: Visit, Names([name]): Names<1>) -> Shown {
     let queue = visit.app.client.queue(&name);
     let stats = queue.stats().await?;
+    if !is_known(&stats) && stats.waiters == 0 {
+        return Err(Failing::Missing(format!("There is no queue {name}.")));
+    }
     let ready = ListOptions::new(TaskState::Ready).payloads(false).max(FIRST);
     let first = queue.list(ready).await?.tasks;
     let consumers = queue.consumers().await?;
@@ -34,8 +41,11 @@ pub async fn queue(visit: Visit, Names([name]): Names<1>) -> Shown {
         dead: Vec::new(),
         history: known.map(|known| known.history.clone()).unwrap_or_default(),
     };
-    let of_queue: Vec<_> =
-        look.problems.iter().filter(|problem| problem.link.starts_with(&link(&name))).collect();
+    let of_queue: Vec<_> = look
+        .problems
+        .iter()
+        .filter(|problem| problem.link.starts_with(&format!("{}/", link(&name))))
+        .collect();
     Ok(visit.page(
         Place::Queues,
         &name,
@@ -43,7 +53,7 @@ pub async fn queue(visit: Visit, Names([name]): Names<1>) -> Shown {
             h1 { "Queue " (shown(&name)) }
             (parts_of(&name, "Queue"))
             @if !of_queue.is_empty() {
-                ul.problems { @for problem in of_queue { li { a href=(problem.link) { (problem.text) } } } }
+                ul.problems { @for problem in of_queue { li class=(problem.class()) { a href=(problem.link) { (problem.text) } } } }
             }
             (moves(&seen))
             (counts(&stats))
@@ -71,7 +81,9 @@ pub async fn queue(visit: Visit, Names([name]): Names<1>) -> Shown {
 
 /// The keys that hold tasks, or have limits.
 pub async fn keys(visit: Visit, Names([name]): Names<1>) -> Shown {
-    let page = visit.app.client.queue(&name).list_keys(visit.asked.from.as_deref(), KEYS).await?;
+    let queue = visit.app.client.queue(&name);
+    let page = queue.list_keys(visit.asked.from.as_deref(), KEYS).await?;
+    let all = queue.stats().await?.settings.key_concurrency;
     Ok(visit.page(Place::Queues, &format!("Keys of {name}"), &html! {
         h1 { "Keys of " (shown(&name)) }
         (parts_of(&name, "Keys"))
@@ -79,7 +91,7 @@ pub async fn keys(visit: Visit, Names([name]): Names<1>) -> Shown {
         @if page.keys.is_empty() {
             (empty("No key holds tasks, and none has limits of its own.", &["stanchion", "enqueue", &name, "ID", "--key", "KEY"]))
         } @else {
-            (keys_table(&page.keys))
+            (keys_table(&name, &page.keys, all))
             (next_page(&format!("{}/keys", link(&name)), page.next.as_deref(), &[]))
         }
     }))
@@ -133,8 +145,7 @@ fn actions(name: &str, paused: bool, reader: &Reader) -> Markup {
                 (button(&to("resume"), "Resume", reader))
                 (command(&["stanchion", "queues", "resume", name]))
             } @else {
-                (careful(&to("pause"), "Pause", "No task will be given out until it is resumed. What runs goes on.", reader))
-                (command(&["stanchion", "queues", "pause", name]))
+                (careful(&to("pause"), "Pause", "No task will be given out until it is resumed. What runs goes on.", &["queues", "pause", name], reader))
             }
         }
     }
@@ -184,22 +195,41 @@ pub fn consumers_table(consumers: &[stanchion::Consumer]) -> Markup {
     }
 }
 
-fn keys_table(keys: &[KeyInfo]) -> Markup {
-    let now = SystemTime::now();
+fn keys_table(queue: &str, keys: &[KeyInfo], all: Option<u32>) -> Markup {
+    let tasks = |key: &str, state: TaskState, count: u64| {
+        let link = format!("{}?state={}&key={}", tasks_link(queue), state.name(), encoded(key));
+        html! { @if count > 0 { a href=(link) { (number(count)) } } @else { "0" } }
+    };
     html! {
         div.scroll tabindex="0" role="region" aria-label="A table" {
             table {
-                thead { tr { th { "Key" } th.n { "Running" } th.n { "In line" } th.n { "Held" } th { "May go on" } } }
+                thead { tr { th { "Key" } th.n { "Running" } th.n { "In line" } th.n { "Held" } th.n { "At once" } th { "May go on" } } }
                 tbody {
                     @for key in keys {
                         tr {
-                            td { (shown(&key.key)) } td.n { (number(key.running)) } td.n { (number(key.in_line)) }
-                            td.n { (number(key.held)) }
-                            td { (key.opens_in.map_or_else(|| "now, by time".into(), |opens| clock(now + opens))) }
+                            @let most = key.limits.as_ref().and_then(|own| own.concurrency).or(all);
+                            td { (shown(&key.key)) }
+                            td.n { (tasks(&key.key, TaskState::Claimed, key.running)) }
+                            td.n { (tasks(&key.key, TaskState::Ready, key.in_line)) }
+                            td.n { (tasks(&key.key, TaskState::Held, key.held)) }
+                            td.n { (most.map_or_else(|| "any".into(), |most| number(most.into()))) }
+                            td { (goes_on(key, most)) }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+/// When more of a key may come into line.
+fn goes_on(key: &KeyInfo, most: Option<u32>) -> String {
+    match (key.opens_in, most) {
+        (Some(opens), _) => clock(SystemTime::now() + opens),
+        (None, Some(most)) if key.held > 0 && key.running >= most.into() => {
+            "when one of its runs ends".into()
+        }
+        (None, _) if key.held > 0 => "when one of its own leaves the line".into(),
+        (None, _) => "now".into(),
     }
 }

@@ -47,7 +47,7 @@ fn row(queue: &str, one: &ScheduleInfo, reader: &Reader) -> Markup {
             td {
                 @if one.paused { (button(&to("resume"), "Resume", reader)) } @else { (button(&to("pause"), "Pause", reader)) }
                 " " (button(&to("run"), "Run now", reader)) " "
-                (careful(&to("remove"), "Remove", "It will make no more tasks.", reader))
+                (careful(&to("remove"), "Remove", "It will make no more tasks.", &["schedules", "rm", queue, &one.id], reader))
             }
         }
     }

@@ -85,6 +85,10 @@ pub async fn search(visit: Visit) -> Shown {
     for queue in look.queues.iter().filter(|queue| queue.name.contains(&text)).take(FOUND) {
         found.push(("queue", queue.name.clone(), link(&queue.name)));
     }
+    let held = look.locks.iter().filter(|lock| lock.name.contains(&text) && lock.name != text);
+    for lock in held.take(FOUND) {
+        found.push((lock.kind.name(), lock.name.clone(), lock_link(lock.kind, &lock.name)));
+    }
     for kind in LockKind::ALL {
         // A name that is none is no lock's.
         if let Ok(holders) = handle(&visit.app.client, kind, &text).holders().await
@@ -105,7 +109,7 @@ pub async fn search(visit: Visit) -> Shown {
     Ok(visit.page(Place::Elsewhere, &format!("Search: {text}"), &html! {
         h1 { "Search: " (shown(&text)) }
         @if found.is_empty() {
-            p { "No queue has this in its name, no lock that is held has this name, and no task has this id." }
+            p { "No queue or lock that is held has this in its name, and no task has this id." }
         } @else {
             ul { @for (what, name, link) in &found { li { span.tag { (what) } " " a data-row href=(link) { (shown(name)) } } } }
         }

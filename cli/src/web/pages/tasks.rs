@@ -5,7 +5,7 @@ use stanchion::{TaskInfo, TaskState};
 
 use crate::text::{left, shortened};
 use crate::web::bulk::{Verb, Which, matching};
-use crate::web::describe::{STATES, facts, state, state_named, tasks, tasks_link};
+use crate::web::describe::{STATES, facts, state, state_name, state_named, tasks, tasks_link};
 use crate::web::failing::Failing;
 use crate::web::html::{
     Place, Reader, button, careful, command, empty, many, moment, number, part, shown, who,
@@ -30,22 +30,21 @@ pub async fn dead(visit: Visit, Names([name]): Names<1>) -> Shown {
 }
 
 async fn in_state(visit: &Visit, name: &str, of: TaskState) -> Shown {
-    let Asked { prefix, reason, from, .. } = &visit.asked;
-    let which =
-        Which { state: of.name().into(), prefix: prefix.clone(), reason: reason.clone(), ..Which::default() };
-    let (found, next) = matching(&visit.app.client.queue(name), of, &which, from.clone(), PAGE).await?;
+    let Asked { prefix, reason, key, from, .. } = visit.asked.clone();
+    let which = Which { state: of.name().into(), prefix, reason, key, ..Which::default() };
+    let (found, next) = matching(&visit.app.client.queue(name), of, &which, from, PAGE).await?;
     let path = tasks_link(name);
     let listed = ["stanchion", "queues", "list", name, "--state", of.name()];
     Ok(visit.page(Place::Queues, &format!("Tasks of {name}"), &html! {
-        h1 { "Tasks of " (shown(name)) }
+        h1 { @if of == TaskState::Dead { "Dead tasks of " } @else { "Tasks of " } (shown(name)) }
         (parts_of(name, if of == TaskState::Dead { "Dead" } else { "Tasks" }))
         p { @for other in STATES {
-            a href=(format!("{path}?state={}", other.name())) aria-current=[(other == of).then_some("true")] { (other.name()) } " "
+            a href=(format!("{path}?state={}", other.name())) aria-current=[(other == of).then_some("true")] { (state_name(other)) } " "
         } }
         (filter(&path, &which))
         (command(&listed))
         @if found.is_empty() {
-            @if next.is_none() { (empty(&format!("No task that is {} fits.", of.name()), &["stanchion", "enqueue", name, "ID"])) }
+            @if next.is_none() { (nothing(name, &which, of)) }
             @else { p.soft { "None among those that were looked at." } }
         } @else {
             (tasks(name, &found))
@@ -55,7 +54,7 @@ async fn in_state(visit: &Visit, name: &str, of: TaskState) -> Shown {
                 } }
             }
         }
-        (next_page(&path, next.as_deref(), &[("state", of.name()), ("prefix", prefix), ("reason", reason)]))
+        (next_page(&path, next.as_deref(), &[("state", of.name()), ("prefix", &which.prefix), ("reason", &which.reason), ("key", &which.key)]))
     }))
 }
 
@@ -65,12 +64,15 @@ pub async fn task(visit: Visit, Names([name, id]): Names<2>) -> Shown {
     let Some(task) = found else {
         return Err(Failing::Missing(format!("The queue {name} has no task {id}.")));
     };
-    Ok(visit.page(Place::Queues, &id, &html! {
-        h1 { "Task " (shown(&id)) " " (state(task.state)) }
+    Ok(visit.page(Place::Queues, &format!("{id}, {name}"), &html! {
+        h1 { "Task " (shown(&id)) " of " (shown(&name)) " " (state(task.state)) }
         (parts_of(&name, ""))
         (task_facts(&name, &task))
         (command(&["stanchion", "queues", "get", &name, &id]))
-        (actions(&name, &task, &visit.reader))
+        @match visit.app.notes.removal_of(&name, &id).filter(|_| task.state == TaskState::Dead) {
+            Some(number) => p { "It will be removed within a minute. " (button(&format!("/undo/{number}"), "Undo", &visit.reader)) },
+            None => (actions(&name, &task, &visit.reader)),
+        }
         @if !task.failures.is_empty() {
             h2 { "How it failed" }
             ul { @for failure in task.failures.iter().rev() { li { (moment(failure.at)) ": " (shown(&failure.reason)) } } }
@@ -84,12 +86,24 @@ pub async fn task(visit: Visit, Names([name, id]): Names<2>) -> Shown {
     }))
 }
 
+/// What a list without any says.
+fn nothing(name: &str, which: &Which, of: TaskState) -> Markup {
+    let is_filtered = !(which.prefix.is_empty() && which.reason.is_empty() && which.key.is_empty());
+    let fits = if is_filtered { " that fits" } else { "" };
+    let what = format!("No task{fits} is {}.", state_name(of));
+    match of {
+        TaskState::Ready if !is_filtered => empty(&what, &["stanchion", "enqueue", name, "ID"]),
+        _ => html! { p.soft { (what) } },
+    }
+}
+
 fn filter(path: &str, which: &Which) -> Markup {
     html! {
         form method="get" action=(path) {
             input type="hidden" name="state" value=(which.state);
             label { "Id begins with " input name="prefix" value=(which.prefix); } " "
             label { "reason begins with " input name="reason" value=(which.reason); } " "
+            label { "key is " input name="key" value=(which.key); } " "
             button { "Show" }
         }
     }
@@ -130,23 +144,21 @@ fn actions(queue: &str, task: &TaskInfo, reader: &Reader) -> Markup {
             @match task.state {
                 TaskState::Dead => {
                     (button(&to("kick"), "Kick", reader))
-                    (careful(&to("remove-dead"), "Remove", "It goes in a minute, unless you undo it.", reader))
+                    (careful(&to("remove-dead"), "Remove", "It goes in a minute, unless you undo it.", &["queues", "remove-dead", queue, &task.id], reader))
                     (command(&["stanchion", "queues", "kick", queue, &task.id]))
                 }
                 TaskState::Claimed => {
-                    (careful(&to("cancel"), "Cancel", "Its run is told to end, and it is not tried again.", reader))
-                    (command(&["stanchion", "queues", "cancel", queue, &task.id]))
+                    (careful(&to("cancel"), "Cancel", "Its run is told to end, and it is not tried again.", &["queues", "cancel", queue, &task.id], reader))
                 }
                 _ => {
                     (button(&to("run-now"), "Run now", reader))
-                    (careful(&to("remove"), "Remove", "It goes at once.", reader))
+                    (careful(&to("remove"), "Remove", "It goes at once.", &["queues", "remove", queue, &task.id], reader))
                     @if reader.can_act {
                         form.act method="post" action=(to("reschedule")) {
                             label { "Due in " input name="minutes" type="number" min="0" max="525600" value="10" required; " minutes" } " "
                             button { "Reschedule" }
                         }
                     }
-                    (command(&["stanchion", "queues", "remove", queue, &task.id]))
                 }
             }
         }
