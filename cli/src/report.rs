@@ -1,5 +1,6 @@
 //! What goes to stderr: one line per event, for people or as JSON.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -88,9 +89,18 @@ impl Report {
         }
     }
 
-    /// Logs what somebody did, always as JSON.
+    /// Logs what somebody did, always as JSON, in which nothing steers a terminal.
     pub fn act(&self, fields: &Value) {
-        self.print(&fields.to_string());
+        let mut line = String::new();
+        for letter in fields.to_string().chars() {
+            if steers(letter) {
+                // Writing to a String cannot fail.
+                let _ = write!(line, "\\u{:04x}", u32::from(letter));
+            } else {
+                line.push(letter);
+            }
+        }
+        self.print(&line);
     }
 
     /// Passes on what a command wrote to its stderr.

@@ -18,13 +18,15 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|letter| if steers(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
-/// Control characters, and those that turn the direction of what follows: a name could look like another.
+/// Control characters, those that turn the direction of what follows, and those that nobody sees: a name could look like another.
 pub fn steers(letter: char) -> bool {
     let turns = matches!(
         letter,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
-    turns || letter.is_control()
+    // Nobody sees the others, and two of them end a line.
+    let hides = matches!(letter, '\u{ad}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}' | '\u{feff}');
+    turns || hides || letter.is_control()
 }
 
 /// The beginning of a text, as long as a table's column may be.

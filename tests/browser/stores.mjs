@@ -19,9 +19,9 @@ export default ({ test, open, place }) => {
         await page.getByRole('link', { name: 'emails' }).first().waitFor()
         server.kill('SIGKILL')
         await once(server, 'exit')
-        await page.getByText('does not answer:').waitFor()
+        await page.getByText('cannot be looked at:').waitFor()
         server = redis()
-        await page.getByText('does not answer:').waitFor({ state: 'detached' })
+        await page.getByText('cannot be looked at:').waitFor({ state: 'detached' })
       })
     } finally {
       server.kill('SIGKILL')

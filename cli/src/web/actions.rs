@@ -10,10 +10,10 @@ use axum::extract::{Form, Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use serde_json::json;
-use stanchion::{Cancelled, DeadTasks, Error, Removed, Rescheduled};
+use stanchion::{Cancelled, DeadTasks, Error, Queue, Receipt, Removed, Rescheduled, TaskState};
 
 use crate::web::App;
-use crate::web::bulk::{Which, perform};
+use crate::web::bulk::{Verb, Which, perform};
 use crate::web::describe::{task_link, tasks_link};
 use crate::web::failing::Failing;
 use crate::web::html::{Reader, many, number};
@@ -65,13 +65,7 @@ pub async fn task(
     let queue = app.client.queue(&name);
     let page = task_link(&name, &id);
     let (back, done) = match &*verb {
-        "remove" => (
-            link(&name),
-            queue.remove(&id, None).await.map(|removed| match removed {
-                Removed::Removed => "The task is gone.".to_owned(),
-                _ => "There was none that waits; one that runs is cancelled.".into(),
-            }),
-        ),
+        "remove" => (link(&name), removed(&queue, &id).await),
         "cancel" => (
             page,
             queue.cancel(&id).await.map(|cancelled| match cancelled {
@@ -94,14 +88,20 @@ pub async fn task(
                 _ => "It is ready again.".into(),
             }),
         ),
-        "remove-dead" => return Ok(remove_later(&app, &reader, name, id)),
+        "remove-dead" => {
+            let found = queue.get(&id).await?.filter(|task| task.state == TaskState::Dead);
+            let Some(task) = found else {
+                return Ok(led(&app, &page, "It is not dead any more; nothing was done.".into(), true));
+            };
+            return Ok(remove_later(&app, &reader, name, id, task.receipt));
+        }
         _ => return Err(nothing()),
     };
     told(&app, &reader, &verb, &[&name, &id], &back, done)
 }
 
-/// A dead task goes in a minute: until then nothing is lost, whatever becomes of this process.
-fn remove_later(app: &Arc<App>, reader: &Reader, name: String, id: String) -> Response {
+/// A dead task goes in a minute, and no other record of its id: until then nothing is lost, whatever becomes of this process.
+fn remove_later(app: &Arc<App>, reader: &Reader, name: String, id: String, receipt: Receipt) -> Response {
     let back = |number| format!("{}?state=dead&note={number}", tasks_link(&name));
     if let Some(number) = app.notes.removal_of(&name, &id) {
         return Redirect::to(&back(number)).into_response();
@@ -121,7 +121,7 @@ fn remove_later(app: &Arc<App>, reader: &Reader, name: String, id: String) -> Re
         if !app.notes.is_due(number) {
             return;
         }
-        let removed = app.client.queue(&name).remove_dead(DeadTasks::ids([id.as_str()])).await;
+        let removed = app.client.queue(&name).remove_dead(DeadTasks::receipts([receipt])).await;
         let (text, is_bad) = match &removed {
             Ok(0) => (format!("{id} was not dead any more."), false),
             Ok(_) => (format!("{id} is removed."), false),
@@ -135,16 +135,19 @@ fn remove_later(app: &Arc<App>, reader: &Reader, name: String, id: String) -> Re
 
 /// Takes back what was to be done in a minute.
 pub async fn undo((app, reader): Doer, Path(number): Path<u64>) -> Done {
-    if !app.notes.undo(number) {
+    let Some([queue, id]) = app.notes.undo(number) else {
         return Err(Failing::Wrong("It is too late to undo this.".into()));
-    }
-    log(&app, &reader, "undo", &[], "undone");
+    };
+    log(&app, &reader, "undo", &[&queue, &id], "nothing was removed");
     Ok(led(&app, "/queues", "Undone: nothing was removed.".into(), false))
 }
 
 /// Does something with all that are meant, in steps.
 pub async fn bulk((app, reader): Doer, Names([name]): Names<1>, Form(which): Form<Which>) -> Done {
     let (state, verb) = which.order()?;
+    if verb == Verb::Reschedule && which.minutes.is_none() {
+        return Err(Failing::Wrong("It was not said when.".into()));
+    }
     let note = app.notes.add(Note { text: "It begins".into(), goes_on: true, ..Note::default() });
     let back = format!("{}?state={}&note={note}", tasks_link(&name), state.name());
     let of = [name.clone(), which.state.clone(), which.prefix.clone(), which.reason.clone()];
@@ -235,6 +238,17 @@ pub async fn break_lock(
     told(&app, &reader, "break", &[kind.name(), &name], &back, done)
 }
 
+/// Who looked at a task that waits does not mean to end a run.
+async fn removed(queue: &Queue, id: &str) -> Result<String, Error> {
+    if queue.get(id).await?.is_some_and(|task| task.state == TaskState::Claimed) {
+        return Ok("It runs by now; nothing was done.".into());
+    }
+    Ok(match queue.remove(id, None).await? {
+        Removed::Removed => "The task is gone.".into(),
+        _ => "There was none.".into(),
+    })
+}
+
 fn rescheduled(done: Rescheduled) -> String {
     match done {
         Rescheduled::Moved(_) => "It has another time.".into(),
@@ -275,7 +289,7 @@ fn led(app: &App, back: &str, text: String, is_bad: bool) -> Response {
 }
 
 fn log(app: &App, reader: &Reader, verb: &str, of: &[&str], outcome: &str) {
-    app.report.act(&json!({
+    app.journal.note(json!({
         "at": crate::web::html::stamp(SystemTime::now()),
         "who": if reader.who.is_empty() { None } else { Some(&reader.who) },
         "did": verb,

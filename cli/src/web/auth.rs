@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -17,15 +18,26 @@ use crate::failure::Failure;
 const TOKEN_LEAST: usize = 16;
 /// Names and passwords that have been found right: to check one takes a tenth of a second on purpose.
 const KNOWN_MOST: usize = 64;
+/// Passwords that wait for being checked, at most.
+const CHECKS_MOST: usize = 16;
 
 /// How it is asked who somebody is.
 pub enum Auth {
     /// Not at all.
     None,
     /// By one of these.
-    Asked { passwords: HashMap<String, String>, token: Option<String>, known: Mutex<HashMap<String, String>> },
+    Asked { passwords: Arc<HashMap<String, String>>, token: Option<String>, checks: Checks },
     /// A proxy has asked, and says it in this header.
     Proxy(String),
+}
+
+/// Passwords that are being checked, and those that were.
+#[derive(Default)]
+pub struct Checks {
+    known: Mutex<HashMap<String, String>>,
+    /// One at a time, on a thread of its own: each takes a tenth of a second on purpose, and anybody may ask.
+    turn: tokio::sync::Mutex<()>,
+    waiting: AtomicUsize,
 }
 
 /// What is answered to who is nobody.
@@ -35,6 +47,8 @@ pub enum Refusal {
     Unknown { basic: bool },
     /// The request did not come through the proxy.
     NoProxy,
+    /// So many passwords are being checked that this one was not.
+    Busy,
 }
 
 impl Auth {
@@ -51,7 +65,7 @@ impl Auth {
         }
         let passwords = order.auth.as_deref().map_or_else(|| Ok(HashMap::new()), passwords)?;
         let token = order.token.as_deref().map(token).transpose()?;
-        Ok(Self::Asked { passwords, token, known: Mutex::default() })
+        Ok(Self::Asked { passwords: Arc::new(passwords), token, checks: Checks::default() })
     }
 
     /// Whether anybody is asked.
@@ -60,14 +74,17 @@ impl Auth {
     }
 
     /// Who sent the request; nothing is known of them if nobody is asked.
-    pub fn who(&self, headers: &HeaderMap) -> Result<String, Refusal> {
+    pub async fn who(&self, headers: &HeaderMap) -> Result<String, Refusal> {
         match self {
             Self::None => Ok(String::new()),
             Self::Proxy(header) => {
-                let said = headers.get(header).and_then(|said| said.to_str().ok());
-                said.filter(|who| !who.is_empty()).map(str::to_owned).ok_or(Refusal::NoProxy)
+                // Two of them: one is not the proxy's.
+                let mut said = headers.get_all(header).iter();
+                let (Some(who), None) = (said.next(), said.next()) else { return Err(Refusal::NoProxy) };
+                let who = String::from_utf8_lossy(who.as_bytes());
+                if who.is_empty() { Err(Refusal::NoProxy) } else { Ok(who.into_owned()) }
             }
-            Self::Asked { passwords, token, known } => {
+            Self::Asked { passwords, token, checks } => {
                 let unknown = Refusal::Unknown { basic: !passwords.is_empty() };
                 let said = headers.get(AUTHORIZATION).and_then(|said| said.to_str().ok());
                 let Some((scheme, secret)) = said.and_then(|said| said.split_once(' ')) else {
@@ -81,34 +98,59 @@ impl Auth {
                 if !scheme.eq_ignore_ascii_case("basic") {
                     return Err(unknown);
                 }
-                basic(secret, passwords, known).ok_or(unknown)
+                checks.basic(secret, passwords).await?.ok_or(unknown)
             }
         }
     }
 }
 
-/// Whose name and password these are.
-fn basic(
-    secret: &str,
-    passwords: &HashMap<String, String>,
-    known: &Mutex<HashMap<String, String>>,
-) -> Option<String> {
-    let lock = || known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(name) = lock().get(secret) {
-        return Some(name.clone());
+impl Checks {
+    /// Whose name and password these are.
+    async fn basic(
+        &self,
+        secret: &str,
+        passwords: &Arc<HashMap<String, String>>,
+    ) -> Result<Option<String>, Refusal> {
+        if let Some(name) = self.known().get(secret) {
+            return Ok(Some(name.clone()));
+        }
+        let Some((name, password)) = decoded(secret) else { return Ok(None) };
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= CHECKS_MOST {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(Refusal::Busy);
+        }
+        let turn = self.turn.lock().await;
+        let (of, passwords) = (name.clone(), Arc::clone(passwords));
+        let checked = tokio::task::spawn_blocking(move || {
+            // Who is not known takes as long as who is.
+            let hash = passwords.get(&of).or_else(|| passwords.values().next());
+            let is_right = hash.is_some_and(|hash| bcrypt::verify(password, hash).unwrap_or(false));
+            is_right && passwords.contains_key(&of)
+        });
+        let is_right = checked.await.unwrap_or(false);
+        drop(turn);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        if !is_right {
+            return Ok(None);
+        }
+        let mut known = self.known();
+        if known.len() >= KNOWN_MOST {
+            known.clear();
+        }
+        known.insert(secret.to_owned(), name.clone());
+        Ok(Some(name))
     }
-    let decoded = String::from_utf8(BASE64_STANDARD.decode(secret).ok()?).ok()?;
-    let (name, password) = decoded.split_once(':')?;
-    let hash = passwords.get(name)?;
-    if !bcrypt::verify(password, hash).unwrap_or(false) {
-        return None;
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    let mut known = lock();
-    if known.len() >= KNOWN_MOST {
-        known.clear();
-    }
-    known.insert(secret.to_owned(), name.to_owned());
-    Some(name.to_owned())
+}
+
+/// Name and password.
+fn decoded(secret: &str) -> Option<(String, String)> {
+    let text = String::from_utf8(BASE64_STANDARD.decode(secret).ok()?).ok()?;
+    let (name, password) = text.split_once(':')?;
+    Some((name.to_owned(), password.to_owned()))
 }
 
 /// In a time that does not tell where they differ.
@@ -161,40 +203,42 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may panic")]
     use super::*;
 
-    fn asked(header: &str, auth: &Auth) -> Result<String, Refusal> {
+    async fn asked(header: &str, auth: &Auth) -> Result<String, Refusal> {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, header.parse().unwrap());
-        auth.who(&headers)
+        auth.who(&headers).await
     }
 
-    #[test]
-    fn only_the_right_password_or_token_comes_in() {
+    #[tokio::test]
+    async fn only_the_right_password_or_token_comes_in() {
         let hash = bcrypt::hash("secret", 4).unwrap();
         let auth = Auth::Asked {
-            passwords: [("ann".into(), hash)].into(),
+            passwords: Arc::new([("ann".into(), hash)].into()),
             token: Some("0123456789abcdef".into()),
-            known: Mutex::default(),
+            checks: Checks::default(),
         };
         let basic = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
         // The second time it is known.
         for _ in 0..2 {
-            assert_eq!(asked(&basic("ann:secret"), &auth).as_deref(), Ok("ann"));
-            assert!(asked(&basic("ann:secret2"), &auth).is_err());
-            assert!(asked(&basic("bob:secret"), &auth).is_err());
+            assert_eq!(asked(&basic("ann:secret"), &auth).await.as_deref(), Ok("ann"));
+            assert!(asked(&basic("ann:secret2"), &auth).await.is_err());
+            assert!(asked(&basic("bob:secret"), &auth).await.is_err());
         }
-        assert_eq!(asked("bearer 0123456789abcdef", &auth).as_deref(), Ok("bearer"));
+        assert_eq!(asked("bearer 0123456789abcdef", &auth).await.as_deref(), Ok("bearer"));
         for wrong in ["Bearer 0123456789abcde", "Bearer 0123456789abcdeg", "Digest x", "Basic !", "Basic"] {
-            assert_eq!(asked(wrong, &auth), Err(Refusal::Unknown { basic: true }), "{wrong}");
+            assert_eq!(asked(wrong, &auth).await, Err(Refusal::Unknown { basic: true }), "{wrong}");
         }
-        assert_eq!(auth.who(&HeaderMap::new()), Err(Refusal::Unknown { basic: true }));
+        assert_eq!(auth.who(&HeaderMap::new()).await, Err(Refusal::Unknown { basic: true }));
     }
 
-    #[test]
-    fn a_proxy_says_who_it_is() {
+    #[tokio::test]
+    async fn a_proxy_says_who_it_is() {
         let auth = Auth::Proxy("X-User".into());
         let mut headers = HeaderMap::new();
-        assert_eq!(auth.who(&headers), Err(Refusal::NoProxy));
+        assert_eq!(auth.who(&headers).await, Err(Refusal::NoProxy));
         headers.insert("x-user", "ann".parse().unwrap());
-        assert_eq!(auth.who(&headers).as_deref(), Ok("ann"));
+        assert_eq!(auth.who(&headers).await.as_deref(), Ok("ann"));
+        headers.append("x-user", "bob".parse().unwrap());
+        assert_eq!(auth.who(&headers).await, Err(Refusal::NoProxy), "one of the two is not the proxy's");
     }
 }

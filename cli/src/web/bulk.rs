@@ -16,6 +16,8 @@ const STEP: usize = 1_000;
 const AT_ONCE: usize = 16;
 /// Tasks that a count looks at, at most.
 const COUNTED: usize = 10_000;
+/// Times of tasks are stored in whole ones.
+const MILLI: Duration = Duration::from_millis(1);
 /// Minutes in which a task may be due, at most.
 const YEAR: u64 = 365 * 24 * 60;
 
@@ -98,11 +100,11 @@ pub struct Which {
     pub reason: String,
     pub key: String,
     /// In how many they are to be due.
-    pub minutes: u64,
+    pub minutes: Option<u64>,
 }
 
 impl Which {
-    /// State and verb, if the two make sense together.
+    /// State and verb, if they make sense together.
     pub fn order(&self) -> Result<(TaskState, Verb), Failing> {
         let state = state_named(&self.state)?;
         let verb = Verb::of(state).find(|verb| verb.name() == self.verb);
@@ -150,31 +152,31 @@ pub async fn count(queue: &Queue, state: TaskState, which: &Which) -> Result<(u6
 /// Does it with all, and tells now and then how many that were; so many in all, and why it ended before it was done.
 pub async fn perform(queue: &Queue, which: &Which, tell: impl Fn(u64)) -> (u64, Option<Error>) {
     let Ok((state, verb)) = which.order() else { return (0, None) };
-    let due = SystemTime::now() + Duration::from_secs(which.minutes.min(YEAR) * 60);
+    let due = SystemTime::now() + Duration::from_secs(which.minutes.unwrap_or(0).min(YEAR) * 60);
     let (mut done, mut from) = (0, None);
     loop {
-        let step = async {
-            let (tasks, next) = matching(queue, state, which, from.take(), STEP).await?;
-            let some = match verb {
-                _ if tasks.is_empty() => 0,
-                Verb::Kick => queue.kick(records(&tasks)).await?,
-                Verb::RemoveDead => queue.remove_dead(records(&tasks)).await?,
-                _ => each(queue, verb, due, tasks).await?,
-            };
-            Ok((some, next))
-        };
-        match step.await {
-            Ok((some, next)) => {
-                done += some;
-                from = next;
-            }
+        let (tasks, next) = match matching(queue, state, which, from.take(), STEP).await {
+            Ok(page) => page,
             Err(error) => return (done, Some(error)),
-        }
-        if from.is_none() {
-            return (done, None);
+        };
+        let (some, error) = step(queue, verb, due, tasks).await;
+        done += some;
+        from = next;
+        if error.is_some() || from.is_none() {
+            return (done, error);
         }
         tell(done);
     }
+}
+
+async fn step(queue: &Queue, verb: Verb, due: SystemTime, tasks: Vec<TaskInfo>) -> (u64, Option<Error>) {
+    let swept = match verb {
+        _ if tasks.is_empty() => Ok(0),
+        Verb::Kick => queue.kick(records(&tasks)).await,
+        Verb::RemoveDead => queue.remove_dead(records(&tasks)).await,
+        _ => return each(queue, verb, due, tasks).await,
+    };
+    swept.map_or_else(|error| (0, Some(error)), |some| (some, None))
 }
 
 /// These records: of an id there may be several.
@@ -182,26 +184,42 @@ fn records(tasks: &[TaskInfo]) -> DeadTasks {
     DeadTasks::receipts(tasks.iter().map(|task| task.receipt))
 }
 
-/// One request for each, some at the same time; with how many it was done.
-async fn each(queue: &Queue, verb: Verb, due: SystemTime, tasks: Vec<TaskInfo>) -> Result<u64, Error> {
-    let (mut running, mut tasks, mut done) = (JoinSet::new(), tasks.into_iter(), 0);
+/// One request after the other for each, some at the same time: with how many it was done, and what went wrong first. What is
+/// under way then is done to its end.
+async fn each(queue: &Queue, verb: Verb, due: SystemTime, tasks: Vec<TaskInfo>) -> (u64, Option<Error>) {
+    let (mut running, mut tasks, mut done, mut wrong) = (JoinSet::new(), tasks.into_iter(), 0, None);
     loop {
-        while running.len() < AT_ONCE {
+        while running.len() < AT_ONCE && wrong.is_none() {
             let Some(task) = tasks.next() else { break };
             let queue = queue.clone();
-            running.spawn(async move { one(&queue, verb, due, &task.id).await });
+            running.spawn(async move { one(&queue, verb, due, &task).await });
         }
         match running.join_next().await {
-            None => return Ok(done),
-            Some(Ok(was_done)) => done += u64::from(was_done?),
+            None => return (done, wrong),
+            Some(Ok(Ok(was_done))) => done += u64::from(was_done),
+            Some(Ok(Err(error))) => wrong = wrong.or(Some(error)),
             Some(Err(_)) => {}
         }
     }
 }
 
-async fn one(queue: &Queue, verb: Verb, due: SystemTime, id: &str) -> Result<bool, Error> {
+fn is_about(one: SystemTime, other: SystemTime) -> bool {
+    one.duration_since(other).unwrap_or_else(|error| error.duration()) < MILLI
+}
+
+/// Whether it was done: a task that has gone on since it was listed is left alone.
+async fn one(queue: &Queue, verb: Verb, due: SystemTime, seen: &TaskInfo) -> Result<bool, Error> {
+    let id = &seen.id;
+    if matches!(verb, Verb::Remove | Verb::Cancel) {
+        let now = queue.get(id).await?;
+        if now.is_none_or(|now| now.state != seen.state || now.receipt != seen.receipt) {
+            return Ok(false);
+        }
+    }
     Ok(match verb {
         Verb::Cancel => matches!(queue.cancel(id).await?, Cancelled::Running | Cancelled::Removed),
+        // One that was moved comes again, if it was moved behind the others.
+        Verb::Reschedule if is_about(seen.due, due) => false,
         Verb::RunNow | Verb::Reschedule => {
             matches!(queue.reschedule(id, due).await?, Rescheduled::Moved(_))
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
+    REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
@@ -22,10 +22,10 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; i
 
 /// Lets a request in, or says why not.
 pub async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let mut response = match let_in(&app, request.headers(), request.method()) {
+    let mut response = match let_in(&app, request.headers(), request.method()).await {
         Ok(who) => {
             request.extensions_mut().insert(Reader { who, can_act: !app.read_only });
-            next.run(request).await
+            said(next.run(request).await)
         }
         Err(response) => *response,
     };
@@ -42,7 +42,34 @@ pub async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next
     response
 }
 
-fn let_in(app: &App, headers: &HeaderMap, method: &Method) -> Result<String, Box<Response>> {
+/// A page that was given up in the middle has nothing on it.
+fn said(response: Response) -> Response {
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE && !response.headers().contains_key(CONTENT_TYPE)
+    {
+        return refused(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store is too slow for this page.",
+            "This page tries again by itself.",
+        );
+    }
+    response
+}
+
+/// What is to be done is done to its end, and logged, also if whoever asked for it does not wait.
+pub async fn to_the_end(request: Request, next: Next) -> Response {
+    if request.method() == Method::GET || request.method() == Method::HEAD {
+        return next.run(request).await;
+    }
+    tokio::spawn(next.run(request)).await.unwrap_or_else(|_| {
+        refused(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "This failed.",
+            "Look at what is there now before you try again.",
+        )
+    })
+}
+
+async fn let_in(app: &App, headers: &HeaderMap, method: &Method) -> Result<String, Box<Response>> {
     let refuse = |status, what: &str, next: &str| Box::new(refused(status, what, next));
     let host = text(headers, HOST.as_str()).map(|host| without_port(host).to_ascii_lowercase());
     if !host.as_ref().is_some_and(|host| is_ours(host, &app.hosts)) {
@@ -53,7 +80,7 @@ fn let_in(app: &App, headers: &HeaderMap, method: &Method) -> Result<String, Box
             "Start it with --host and this name, or ask for it by the address of its machine.",
         ));
     }
-    let who = app.auth.who(headers).map_err(|refusal| Box::new(unknown(&refusal)))?;
+    let who = app.auth.who(headers).await.map_err(|refusal| Box::new(unknown(&refusal)))?;
     if method == Method::GET || method == Method::HEAD {
         return Ok(who);
     }
@@ -108,6 +135,11 @@ fn unknown(refusal: &Refusal) -> Response {
             StatusCode::FORBIDDEN,
             "This request did not come through the proxy.",
             "Ask the proxy, and see that it sets the header that --behind-proxy names.",
+        ),
+        Refusal::Busy => refused(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many passwords are being checked.",
+            "Try again in a moment.",
         ),
         Refusal::Unknown { basic } => {
             let next =

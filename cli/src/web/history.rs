@@ -172,8 +172,8 @@ impl History {
             let younger = std::mem::replace(points, older);
             points.extend(younger);
         }
-        let attended =
-            value["attended"].as_u64().map(|since| SystemTime::UNIX_EPOCH + Duration::from_secs(since));
+        let attended = value["attended"].as_u64().map(Duration::from_secs);
+        let attended = attended.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
         self.attended = self.attended.or(attended);
         self.bound();
     }
@@ -238,7 +238,13 @@ mod tests {
     #[test]
     fn what_is_no_history_changes_nothing() {
         let mut history = History::default();
-        for bytes in [&b"{"[..], b"[]", b"{\"v\":2}", b"{\"v\":1,\"minutes\":[[1],\"x\",{}]}"] {
+        for bytes in [
+            &b"{"[..],
+            b"[]",
+            b"{\"v\":2}",
+            b"{\"v\":1,\"minutes\":[[1],\"x\",{}]}",
+            b"{\"v\":1,\"attended\":18446744073709551615}",
+        ] {
             history.take_in(bytes);
             assert!(history.minutes.is_empty());
         }

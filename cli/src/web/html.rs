@@ -212,13 +212,43 @@ pub fn who(label: &str, host: &str, pid: u32) -> String {
 
 /// The command that shows, or does, the same.
 pub fn command(words: &[&str]) -> Markup {
-    let text = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let text = safe(words).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     html! {
         div.command {
             code { (text) }
             button type="button" data-copy=(text) hidden aria-label="Copy the command" { "Copy" }
         }
     }
+}
+
+/// Options with a value that are shown in commands.
+const OPTIONS: [&str; 6] = ["--state", "--reason", "--prefix", "--older-than", "--key", "--rate"];
+
+/// The same words, of which no name is taken for an option: behind `--` if need be, and the options before that.
+fn safe<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let (mut names, mut options, mut words) = (Vec::new(), Vec::new(), words.iter());
+    let mut rest = Vec::new();
+    while let Some(word) = words.next() {
+        if *word == "--" {
+            rest.extend(words.by_ref().copied());
+        } else if OPTIONS.contains(word) {
+            options.push(*word);
+            options.extend(words.next());
+        } else {
+            names.push(*word);
+        }
+    }
+    if let Some(first) = names.iter().position(|name| name.starts_with('-')) {
+        options.push("--");
+        names.splice(first..first, options);
+    } else {
+        names.extend(options);
+    }
+    if !rest.is_empty() {
+        names.push("--");
+        names.extend(rest);
+    }
+    names
 }
 
 /// For a shell.
@@ -282,6 +312,17 @@ mod tests {
             [of(0), of(90), of(360), of(10_000), of(200_000)],
             ["less than a second", "90 s", "6 min", "2 h", "2 days"]
         );
+    }
+
+    #[test]
+    fn no_name_is_taken_for_an_option() {
+        let of = |words: &[&str]| safe(words).join(" ");
+        assert_eq!(
+            of(&["s", "queues", "list", "--url=x", "--state", "dead"]),
+            "s queues list --state dead -- --url=x"
+        );
+        assert_eq!(of(&["s", "queues", "list", "q", "--state", "dead"]), "s queues list q --state dead");
+        assert_eq!(of(&["s", "run", "a", "--", "true"]), "s run a -- true");
     }
 
     #[test]

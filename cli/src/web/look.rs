@@ -1,6 +1,7 @@
 //! What the store looks like, over and over, for all who watch: one look serves them all.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -22,8 +23,12 @@ const SHARE: u32 = 10;
 const UNWATCHED: Duration = Duration::from_secs(10);
 /// Who has asked for a page within this time watches.
 const WATCHES: Duration = Duration::from_secs(15);
-/// Queues that a look asks about at most.
+/// Who looks waits for so long for something new.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Queues that a look asks about at most; the next one goes on behind them.
 const QUEUES: usize = 200;
+/// Pages of queues' names that a look reads at most; the next one goes on behind them.
+const PAGES: usize = 40;
 /// Locks that a look asks about at most; the next one goes on behind them.
 const LOCKS: usize = 50;
 /// For how long a lock is shown that was not asked about again.
@@ -70,9 +75,20 @@ pub struct Look {
     /// Those with the longest line first.
     pub locks: Vec<LockLook>,
     pub problems: Vec<Problem>,
+    /// What is found when the store is examined, which is done every five minutes.
+    pub findings: Vec<Finding>,
     /// Why the last try has failed, if it has.
     pub error: Option<Arc<Error>>,
     pub at: Option<SystemTime>,
+    /// For how long nobody needs another one.
+    pub good_for: Duration,
+}
+
+impl Look {
+    /// How old it is, if it is older than it should be.
+    pub fn age(&self) -> Option<Duration> {
+        self.at.and_then(|at| at.elapsed().ok()).filter(|age| *age > self.good_for)
+    }
 }
 
 /// Looks by itself.
@@ -91,17 +107,19 @@ impl Lookout {
         let (send, looks) = watch::channel(Arc::default());
         let (asked, wanted) = (Arc::new(AtomicU64::new(0)), Arc::new(tokio::sync::Notify::new()));
         let begun = Instant::now();
-        let looker = Looker {
-            client,
-            may_write,
-            keeps_history,
-            histories: BTreeMap::new(),
-            locks: BTreeMap::new(),
-            names: BTreeMap::new(),
-            findings: Vec::new(),
-            examined: None,
-        };
-        tokio::spawn(looker.look_for_ever(send, Arc::clone(&asked), begun, Arc::clone(&wanted)));
+        let (send, heard, wakes) = (Arc::new(send), Arc::clone(&asked), Arc::clone(&wanted));
+        tokio::spawn(async move {
+            loop {
+                let looker = Looker::new(client.clone(), may_write, keeps_history);
+                let looking =
+                    looker.look_for_ever(Arc::clone(&send), Arc::clone(&heard), begun, Arc::clone(&wakes));
+                // A bug in it must not blind the dashboard for good.
+                if tokio::spawn(looking).await.is_ok() {
+                    return;
+                }
+                tokio::time::sleep(UNWATCHED).await;
+            }
+        });
         Self { looks, asked, begun, wanted }
     }
 
@@ -115,12 +133,12 @@ impl Lookout {
     pub async fn latest(&self) -> Arc<Look> {
         self.ask();
         let mut looks = self.looks.clone();
-        let is_there =
-            |look: &Arc<Look>| look.at.is_some_and(|at| at.elapsed().is_ok_and(|age| age < UNWATCHED));
-        match looks.wait_for(is_there).await {
-            Ok(look) => Arc::clone(&look),
-            Err(_) => Arc::default(),
+        let is_there = |look: &Arc<Look>| look.at.is_some() && look.age().is_none();
+        if let Ok(Ok(look)) = tokio::time::timeout(PATIENCE, looks.wait_for(is_there)).await {
+            return Arc::clone(&look);
         }
+        // The store is slow: an old one is better than none, and says how old it is.
+        Arc::clone(&self.looks.borrow())
     }
 
     /// Changes with every look.
@@ -134,6 +152,14 @@ struct Looker {
     client: Client,
     may_write: bool,
     keeps_history: bool,
+    /// The queues that there are, and in which round over all names each was seen.
+    known: BTreeMap<String, u64>,
+    round: u64,
+    next_names: Option<u64>,
+    seen_all: bool,
+    /// Behind which the next look goes on.
+    last_queue: String,
+    queues: BTreeMap<String, QueueLook>,
     histories: BTreeMap<String, History>,
     locks: BTreeMap<(&'static str, String), LockLook>,
     /// Of each kind, the names that are to be asked about next, and where the ones behind them begin.
@@ -143,25 +169,45 @@ struct Looker {
 }
 
 impl Looker {
+    fn new(client: Client, may_write: bool, keeps_history: bool) -> Self {
+        Self {
+            client,
+            may_write,
+            keeps_history,
+            known: BTreeMap::new(),
+            round: 0,
+            next_names: None,
+            seen_all: false,
+            last_queue: String::new(),
+            queues: BTreeMap::new(),
+            histories: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            names: BTreeMap::new(),
+            findings: Vec::new(),
+            examined: None,
+        }
+    }
+
     async fn look_for_ever(
         mut self,
-        send: watch::Sender<Arc<Look>>,
+        send: Arc<watch::Sender<Arc<Look>>>,
         asked: Arc<AtomicU64>,
         begun: Instant,
         wanted: Arc<tokio::sync::Notify>,
     ) {
         loop {
             let started = Instant::now();
-            let look = match self.look().await {
-                Ok(look) => look,
-                Err(error) => {
-                    Look { error: Some(Arc::new(error)), at: Some(SystemTime::now()), ..Look::default() }
-                }
-            };
+            let mut look = self.look().await.unwrap_or_else(|error| Look {
+                error: Some(Arc::new(error)),
+                findings: self.findings.clone(),
+                at: Some(SystemTime::now()),
+                ..Look::default()
+            });
+            let pause = EVERY.max(started.elapsed() * SHARE);
+            look.good_for = UNWATCHED.max(2 * pause);
             if send.send(Arc::new(look)).is_err() {
                 return;
             }
-            let pause = EVERY.max(started.elapsed() * SHARE);
             let since = millis(begun.elapsed()).saturating_sub(asked.load(Ordering::Relaxed));
             if since < millis(WATCHES) {
                 tokio::time::sleep(pause).await;
@@ -175,39 +221,60 @@ impl Looker {
     }
 
     async fn look(&mut self) -> Result<Look, Error> {
-        let (names, more_queues) = self.queue_names().await?;
-        let (queues, unreadable) = self.queues(names).await?;
+        let is_all = self.look_for_queues().await?;
+        let names = self.next_queues();
+        let unreadable = self.look_at_queues(names).await?;
+        let queues: Vec<QueueLook> = self.queues.values().cloned().collect();
+        let more_queues = !is_all || queues.len() + unreadable.len() < self.known.len();
         self.look_at_locks().await?;
         self.examine().await;
         let mut locks: Vec<LockLook> = self.locks.values().cloned().collect();
         locks.sort_by_key(|lock| std::cmp::Reverse(lock.waiters()));
-        let mut problems = problems(&queues, &locks, &self.findings, SystemTime::now());
+        let bad: Vec<Finding> =
+            self.findings.iter().filter(|one| one.health == Health::Bad).cloned().collect();
+        let mut problems = problems(&queues, &locks, &bad, SystemTime::now());
         problems.extend(unreadable);
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.weight));
-        Ok(Look { queues, more_queues, locks, problems, error: None, at: Some(SystemTime::now()) })
+        let findings = self.findings.clone();
+        let at = Some(SystemTime::now());
+        Ok(Look { queues, more_queues, locks, problems, findings, at, ..Look::default() })
     }
 
-    async fn queue_names(&self) -> Result<(Vec<String>, bool), Error> {
-        let (mut names, mut page) = (BTreeSet::new(), None);
-        loop {
-            let found = match self.client.queue_names(page).await {
-                Err(error) if error.kind() == ErrorKind::Unsupported => break,
+    /// Learns the names of queues, some pages at a time; whether all that there are are known.
+    async fn look_for_queues(&mut self) -> Result<bool, Error> {
+        for _ in 0..PAGES {
+            let found = match self.client.queue_names(self.next_names).await {
+                Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(true),
                 found => found?,
             };
-            names.extend(found.names);
-            page = found.next;
-            if page.is_none() || names.len() > QUEUES {
+            self.known.extend(found.names.into_iter().map(|name| (name, self.round)));
+            self.next_names = found.next;
+            if self.next_names.is_none() {
+                // Who was not seen for a whole round is gone.
+                self.known.retain(|_, round| *round + 1 >= self.round);
+                self.round += 1;
+                self.seen_all = true;
                 break;
             }
         }
-        let more = names.len() > QUEUES;
-        Ok((names.into_iter().take(QUEUES).collect(), more))
+        self.queues.retain(|name, _| self.known.contains_key(name));
+        self.histories.retain(|name, _| self.known.contains_key(name));
+        Ok(self.seen_all)
     }
 
-    /// Those that can be read, and what is wrong with the others.
-    async fn queues(&mut self, names: Vec<String>) -> Result<(Vec<QueueLook>, Vec<Problem>), Error> {
+    /// The next ones to ask about: all, or those behind the last.
+    fn next_queues(&mut self) -> Vec<String> {
+        let behind = (Bound::Excluded(self.last_queue.clone()), Bound::Unbounded);
+        let next = self.known.range(behind).chain(self.known.range(..=self.last_queue.clone()));
+        let names: Vec<String> = next.map(|(name, _)| name.clone()).take(QUEUES).collect();
+        self.last_queue = names.last().cloned().unwrap_or_default();
+        names
+    }
+
+    /// Looks at those that can be read; what is wrong with the others.
+    async fn look_at_queues(&mut self, names: Vec<String>) -> Result<Vec<Problem>, Error> {
         let (mut looks, mut names) = (JoinSet::new(), names.into_iter());
-        let (mut queues, mut problems) = (Vec::new(), Vec::new());
+        let mut problems = Vec::new();
         loop {
             while looks.len() < AT_ONCE {
                 let Some(name) = names.next() else { break };
@@ -215,27 +282,27 @@ impl Looker {
                 looks.spawn(async move { (name.clone(), look_at_queue(client, name).await) });
             }
             match looks.join_next().await {
-                None => break,
-                Some(Ok((_, Ok(look)))) => queues.push(look),
+                None => return Ok(problems),
+                Some(Ok((name, Ok(mut look)))) => {
+                    let history = self.histories.entry(name.clone()).or_default();
+                    history.add(&Sample::of(&look));
+                    if self.keeps_history {
+                        history.keep(&self.client, &name).await;
+                    }
+                    look.history = Arc::new(history.clone());
+                    self.queues.insert(name, look);
+                }
                 // The store's own trouble is everybody's.
                 Some(Ok((_, Err(error)))) if error.kind() == ErrorKind::StoreUnavailable => {
                     return Err(error);
                 }
-                Some(Ok((name, Err(error)))) => problems.push(unreadable(&name, &error)),
+                Some(Ok((name, Err(error)))) => {
+                    problems.push(unreadable(&name, &error));
+                    self.queues.remove(&name);
+                }
                 Some(Err(_)) => {}
             }
         }
-        queues.sort_by(|one, other| one.name.cmp(&other.name));
-        for queue in &mut queues {
-            let history = self.histories.entry(queue.name.clone()).or_default();
-            history.add(&Sample::of(queue));
-            if self.keeps_history {
-                history.keep(&self.client, &queue.name).await;
-            }
-            queue.history = Arc::new(history.clone());
-        }
-        self.histories.retain(|name, _| queues.iter().any(|queue| queue.name == *name));
-        Ok((queues, problems))
     }
 
     /// Asks about the next locks of each kind, and again about those that were asked about longest ago.
@@ -246,15 +313,22 @@ impl Looker {
             let mut names: BTreeSet<String> =
                 known.into_iter().take(LOCKS).map(|((_, name), _)| name.clone()).collect();
             names.extend(self.next_names(kind).await?);
-            for name in names {
-                let key = (kind.name(), name);
-                // One that cannot be read says so on its page.
-                let holders = handle(&self.client, kind, &key.1).holders().await.unwrap_or_default();
-                if holders.is_empty() {
-                    self.locks.remove(&key);
-                } else {
-                    let look = LockLook::new(kind, key.1.clone(), holders);
-                    self.locks.insert(key, look);
+            let (mut looks, mut names) = (JoinSet::new(), names.into_iter());
+            loop {
+                while looks.len() < AT_ONCE {
+                    let Some(name) = names.next() else { break };
+                    let lock = handle(&self.client, kind, &name);
+                    looks.spawn(async move { (name, lock.holders().await) });
+                }
+                let Some(looked) = looks.join_next().await else { break };
+                let Ok((name, holders)) = looked else { continue };
+                // One that cannot be read says so on the page of locks.
+                match holders.unwrap_or_default() {
+                    holders if holders.is_empty() => drop(self.locks.remove(&(kind.name(), name))),
+                    holders => {
+                        let look = LockLook::new(kind, name.clone(), holders);
+                        self.locks.insert((kind.name(), name), look);
+                    }
                 }
             }
         }
@@ -267,7 +341,7 @@ impl Looker {
         let (names, next) = self.names.entry(kind.name()).or_default();
         if names.is_empty() {
             match self.client.locks_of(kind, *next).await {
-                Err(error) if error.kind() == ErrorKind::Unsupported => {}
+                Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Denied) => {}
                 page => {
                     let page = page?;
                     (*names, *next) = (page.names.into(), page.next);
@@ -283,7 +357,6 @@ impl Looker {
         if self.may_write && self.examined.is_none_or(|at| at.elapsed() > EXAMINED) {
             self.examined = Some(Instant::now());
             self.findings = self.client.doctor().await.unwrap_or_default();
-            self.findings.retain(|finding| finding.health == Health::Bad);
         }
     }
 }

@@ -3,11 +3,13 @@
 mod actions;
 mod auth;
 mod bulk;
+mod connections;
 mod describe;
 mod failing;
 mod guard;
 mod history;
 mod html;
+mod journal;
 mod live;
 mod look;
 mod notes;
@@ -28,6 +30,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::store;
 use auth::Auth;
+use journal::Journal;
 use look::Lookout;
 use notes::Notes;
 
@@ -44,7 +47,7 @@ pub struct App {
     hosts: Vec<String>,
     read_only: bool,
     show_payloads: bool,
-    report: Report,
+    journal: Journal,
 }
 
 /// Serves it until a signal comes.
@@ -84,7 +87,7 @@ async fn serve(order: &WebOrder, client: Client, auth: Auth, report: &Report) ->
         hosts,
         read_only: order.read_only,
         show_payloads: order.show_payloads,
-        report: report.clone(),
+        journal: Journal::start(report.clone()),
     });
     report.note(&format!("the dashboard is at http://{address}/"));
     if !address.ip().is_loopback() && order.host.is_empty() {
@@ -93,9 +96,7 @@ async fn serve(order: &WebOrder, client: Client, auth: Auth, report: &Report) ->
     let routes = routes::routes(Arc::clone(&app));
     // Whoever watches is not waited for: its connection never ends by itself.
     tokio::select! {
-        served = axum::serve(listener, routes).into_future() => {
-            served.map_err(|error| Failure::system("serving failed", &error))?;
-        }
+        () = connections::serve(listener, routes) => {}
         () = asked_to_end() => {}
     }
     app.client.close().await?;

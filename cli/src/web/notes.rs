@@ -47,8 +47,9 @@ impl Notes {
         let mut notes = self.lock();
         notes.retain(|_, (at, _)| at.elapsed() < KEPT);
         if notes.len() >= MOST {
-            let oldest = notes.keys().min().copied();
-            oldest.map(|oldest| notes.remove(&oldest));
+            let is_over = |note: &Note| !note.goes_on && note.undo_until.is_none();
+            let over = notes.iter().filter(|(_, (_, note))| is_over(note)).map(|(number, _)| *number).min();
+            over.map(|over| notes.remove(&over));
         }
         notes.insert(number, (Instant::now(), note));
     }
@@ -71,11 +72,12 @@ impl Notes {
         notes.iter().find(|(_, (_, note))| is_it(note)).map(|(number, _)| *number)
     }
 
-    /// Whether what can be undone still could; it is not done then.
-    pub fn undo(&self, number: u64) -> bool {
+    /// What is not done then, if it still could be undone.
+    pub fn undo(&self, number: u64) -> Option<[String; 2]> {
         let mut notes = self.lock();
-        let Some((_, note)) = notes.get_mut(&number) else { return false };
-        note.undo_until.take_if(|until| *until > Instant::now()).is_some()
+        let (_, note) = notes.get_mut(&number)?;
+        note.undo_until.take_if(|until| *until > Instant::now())?;
+        note.removes.take()
     }
 
     /// Whether what was to be done at the end of its time is to be done; it cannot be undone any more.
@@ -96,10 +98,18 @@ mod tests {
     #[test]
     fn it_is_either_undone_or_done() {
         let notes = Notes::default();
-        let note = || Note { undo_until: Some(Instant::now() + Duration::from_secs(60)), ..Note::default() };
+        let removes = Some(["queue", "id"].map(str::to_owned));
+        let until = Some(Instant::now() + Duration::from_secs(60));
+        let note = || Note { undo_until: until, removes: removes.clone(), ..Note::default() };
         let (one, other) = (notes.add(note()), notes.add(note()));
-        assert!(notes.undo(one) && !notes.undo(one) && !notes.is_due(one));
-        assert!(notes.is_due(other) && !notes.is_due(other) && !notes.undo(other));
+        assert_eq!(notes.removal_of("queue", "other"), None);
+        assert!(notes.undo(one) == removes && notes.undo(one).is_none() && !notes.is_due(one));
+        assert_eq!(notes.removal_of("queue", "id"), Some(other));
+        // What is to be done yet is not forgotten for what was done since.
+        for _ in 0..=MOST {
+            notes.add(Note::default());
+        }
+        assert!(notes.is_due(other) && !notes.is_due(other) && notes.undo(other).is_none());
     }
 
     #[test]

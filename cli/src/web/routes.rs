@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::timeout::TimeoutLayer;
@@ -55,6 +55,7 @@ pub fn routes(app: Arc<App>) -> Router {
         .fallback(|| async {
             refused(StatusCode::NOT_FOUND, "There is no such page.", "Begin at the first one.")
         })
+        .layer(from_fn(guard::to_the_end))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, PATIENCE));
     pages
         .route("/live", get(live::live))

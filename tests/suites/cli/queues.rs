@@ -272,7 +272,7 @@ on_both_stores! {
             line.expect("a line")
         };
         place.finish(&["enqueue", "q", "a", "b", "c", "--key", "k"]).succeeded();
-        assert_eq!(why(place), "2 tasks held by their keys");
+        assert_eq!(why(place), "no consumer; 2 tasks held by their keys");
         place.finish(&["queues", "pause", "q"]).succeeded();
         assert_eq!(why(place), "paused; 2 tasks held by their keys");
         place.finish(&["queues", "resume", "q"]).succeeded();

@@ -6,8 +6,10 @@ use std::net::TcpStream;
 use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
-use stanchion::blocking::Client;
-use stanchion::{ClaimOptions, Flow, Limit, LockOptions, QueueConfig, Retry, Schedule, Task, TaskState};
+use stanchion::blocking::{Begun, Client};
+use stanchion::{
+    CachedOptions, ClaimOptions, Flow, Limit, LockOptions, QueueConfig, Retry, Schedule, Task, TaskState,
+};
 use stanchion_tests::RedisServer;
 use stanchion_tests::wait::{eventually, eventually_some, holds_within};
 
@@ -245,6 +247,57 @@ on_both_stores! {
         }
     }
 
+    fn more_queues_than_a_look_asks_about_are_all_known(place) {
+        let client = Client::open(place.url()).unwrap();
+        let later = SystemTime::now() + Duration::from_secs(3_600);
+        for number in 0..450 {
+            client.queue(&format!("q{number}")).enqueue(Task::new("a").due(later)).unwrap();
+        }
+        client.queue("zz").enqueue(Task::new("a").due(SystemTime::now() - LONG)).unwrap();
+        let dashboard = Dashboard::start(place, &[]);
+        assert!(holds_within(LONG, || dashboard.page("/").contains("1 task is due, the first for ")));
+        assert!(holds_within(LONG, || dashboard.page("/queues").matches("<tr>").count() == 452));
+        assert!(dashboard.page("/search?q=zz").contains("/queues/zz"));
+    }
+
+    fn what_was_kept_of_a_queue_may_be_anything(place) {
+        let client = stalled(place);
+        let Begun::Compute(ticket) = client.begin_cached("stanchion-web:mails", CachedOptions::new(LONG)).unwrap()
+        else {
+            panic!("it is kept already")
+        };
+        ticket.store(br#"{"v":1,"attended":18446744073709551615,"minutes":[],"quarters":[]}"#.to_vec()).unwrap();
+        let dashboard = Dashboard::start(place, &[]);
+        assert!(holds_within(LONG, || dashboard.page("/").contains("2 tasks are due, the first for ")));
+    }
+
+    fn what_is_done_is_logged_also_if_nobody_waits(place) {
+        let client = Client::open(place.url()).unwrap();
+        let dashboard = Dashboard::start(place, &[]);
+        for number in 0..60 {
+            let mut stream = TcpStream::connect(&dashboard.address).unwrap();
+            let head = format!("POST /queues/z{number}/pause HTTP/1.1\r\nHost: {}\r\n\r\n", dashboard.address);
+            stream.write_all(head.as_bytes()).unwrap();
+            // Hangs up sooner or later.
+            std::thread::sleep(Duration::from_micros(number * 20));
+        }
+        let paused = || (0..60).filter(|number| client.queue(&format!("z{number}")).stats().unwrap().paused).count();
+        let logged = || fs::read_to_string(place.path("web.err")).unwrap().matches("\"did\":\"pause\"").count();
+        eventually(LONG, || paused() > 0 && logged() == paused());
+    }
+
+    fn a_task_that_has_gone_on_is_left_alone(place) {
+        let client = filled(place);
+        let queue = client.queue("mails");
+        let dashboard = Dashboard::start(place, &[]);
+        let claim = queue.claim(ClaimOptions::new()).unwrap().remove(0);
+        let path = format!("/queues/mails/tasks/{}/remove", claim.id());
+        assert!(dashboard.act(&path, "").contains("It runs by now; nothing was done."));
+        claim.ack().unwrap();
+        let page = dashboard.act("/queues/mails/tasks/b/remove-dead", "");
+        assert!(page.contains("It is not dead any more; nothing was done."), "{page}");
+    }
+
     fn actions_do_what_they_say(place) {
         let client = filled(place);
         let queue = client.queue("mails");
@@ -427,6 +480,19 @@ fn names_of_dots_are_names() {
 }
 
 #[test]
+fn a_lock_that_cannot_be_read_does_not_hide_the_others() {
+    let place = Place::on_redis();
+    let client = Client::open(place.url()).unwrap();
+    let leases = ["good", "odd"].map(|name| client.lock(name).acquire(LockOptions::new()).unwrap());
+    let mut connection = redis::Client::open(place.url()).unwrap().get_connection().unwrap();
+    redis::cmd("DEL").arg("stanchion:meta:{Lock:odd}").exec(&mut connection).unwrap();
+    redis::cmd("SET").arg("stanchion:meta:{Lock:odd}").arg("x").exec(&mut connection).unwrap();
+    let page = Dashboard::start(&place, &[]).page("/locks");
+    assert!(page.contains(">good<") && page.contains("cannot be read: "), "{page}");
+    drop(leases);
+}
+
+#[test]
 fn a_queue_that_cannot_be_read_does_not_hide_the_others() {
     let place = Place::on_redis();
     let client = stalled(&place);
@@ -451,7 +517,7 @@ fn a_store_that_is_away_is_said_and_comes_back() {
     let dashboard = Dashboard::start(&place, &["--timeout", "1"]);
     eventually(LONG, || dashboard.page("/").contains("no consumer"));
     server.kill9();
-    eventually(LONG, || dashboard.page("/").contains("The store</span> does not answer"));
+    eventually(LONG, || dashboard.page("/").contains("The store</span> cannot be looked at"));
     let away = dashboard.get("/queues/mails");
     assert!(away.status == 503 && away.body.contains("<h1>"), "{away:?}");
     server.start_again();

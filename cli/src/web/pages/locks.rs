@@ -1,7 +1,7 @@
 //! Locks of every kind: who holds them, since when, and who waits.
 
 use maud::{Markup, html};
-use stanchion::LockKind;
+use stanchion::{ErrorKind, LockKind};
 
 use crate::text::left;
 use crate::web::describe::since;
@@ -20,11 +20,14 @@ pub async fn list(visit: Visit) -> Shown {
     let kind = kind(asked)?;
     let from = visit.asked.from.as_deref().and_then(|from| from.parse().ok());
     let page = visit.app.client.locks_of(kind, from).await?;
-    let mut looks = Vec::new();
+    let (mut looks, mut unreadable) = (Vec::new(), Vec::new());
     for name in page.names.iter().take(PAGE) {
-        let holders = handle(&visit.app.client, kind, name).holders().await?;
-        if !holders.is_empty() {
-            looks.push(LockLook::new(kind, name.clone(), holders));
+        match handle(&visit.app.client, kind, name).holders().await {
+            Ok(holders) if holders.is_empty() => {}
+            Ok(holders) => looks.push(LockLook::new(kind, name.clone(), holders)),
+            // The store's own trouble is everybody's.
+            Err(error) if error.kind() == ErrorKind::StoreUnavailable => return Err(error.into()),
+            Err(error) => unreadable.push((name, error)),
         }
     }
     let next = page.next.map(|next| next.to_string());
@@ -34,6 +37,9 @@ pub async fn list(visit: Visit) -> Shown {
             a href=(format!("/locks?kind={}", other.name())) aria-current=[(other == kind).then_some("true")] { (other.name()) } " "
         } }
         (command(&["stanchion", "locks", "ls"]))
+        @for (name, error) in &unreadable {
+            p { a data-row href=(lock_link(kind, name)) { (shown(name)) } " cannot be read: " (shown(&error.to_string())) }
+        }
         @if looks.is_empty() {
             (empty("Nobody holds one of this kind, as far as was looked.", &["stanchion", "run", "NAME", "--", "command"]))
         } @else {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::web::describe::{line, since};
-use crate::web::html::{Place, command, empty, many, number, part, shown};
+use crate::web::html::{Place, age as age_of, command, empty, many, number, part, shown};
 use crate::web::look::{Look, QueueLook};
 use crate::web::pages::locks::table;
 use crate::web::pages::{Shown, Visit};
@@ -21,10 +21,11 @@ pub async fn overview(visit: Visit) -> Shown {
         h1 { "What is wrong now" }
         (wrong(&look))
         h2 { "Queues" }
-        (queues(&look.queues, QUEUES))
+        @if look.error.is_none() { (queues(&look.queues, QUEUES)) }
         @if look.queues.len() > QUEUES || look.more_queues { p { a href="/queues" { "All queues" } } }
         h2 { "Locks" }
-        @if look.locks.is_empty() {
+        @if look.error.is_some() {
+        } @else if look.locks.is_empty() {
             (empty("Nobody holds a lock. Run something under one:", &["stanchion", "run", "NAME", "--", "command"]))
         } @else {
             (table(look.locks.iter().take(LOCKS)))
@@ -42,18 +43,17 @@ pub async fn all_queues(visit: Visit) -> Shown {
         &html! {
             h1 { "Queues" }
             (command(&["stanchion", "queues", "ls"]))
-            (queues(&look.queues, usize::MAX))
-            @if look.more_queues { p.soft { "There are more than are shown here; search for one." } }
+            (away(&look))
+            @if look.error.is_none() { (queues(&look.queues, usize::MAX)) }
+            @if look.more_queues { p.soft { "There are more, which are not known yet; search for one by its whole name." } }
         },
     ))
 }
 
 fn wrong(look: &Look) -> Markup {
     html! {
-        @if let Some(error) = &look.error {
-            ul.problems { li.bad { span.of { "The store" } " does not answer: " (shown(&error.to_string())) } }
-        } @else if look.at.is_none() {
-            ul.problems { li.bad { span.of { "The dashboard" } " does not look any more; start it again." } }
+        @if look.error.is_some() || look.at.is_none() {
+            (away(look))
         } @else if look.problems.is_empty() {
             p.good-news { (all_is_well(look)) }
         } @else {
@@ -65,9 +65,25 @@ fn wrong(look: &Look) -> Markup {
     }
 }
 
+/// Why nothing is known now, if so.
+pub fn away(look: &Look) -> Markup {
+    html! {
+        @if let Some(error) = &look.error {
+            ul.problems { li.bad { span.of { "The store" } " cannot be looked at: " (shown(&error.to_string())) } }
+        } @else if look.at.is_none() {
+            ul.problems { li.bad { span.of { "The dashboard" } " has not seen the store yet, which is slow." } }
+        } @else if let Some(age) = look.age() {
+            p.soft { "As it was " (age_of(age)) " ago: the store is slow." }
+        }
+    }
+}
+
 fn all_is_well(look: &Look) -> String {
     let queues = many(look.queues.len() as u64, "queue", "queues");
     let locks = many(look.locks.len() as u64, "lock is", "locks are");
+    if look.more_queues {
+        return format!("All is well as far as was looked: {queues} of more, nothing is late; {locks} held.");
+    }
     format!("All is well: {queues}, nothing is late; {locks} held.")
 }
 

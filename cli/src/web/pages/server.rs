@@ -2,11 +2,13 @@
 
 use axum::response::{IntoResponse, Redirect};
 use maud::html;
-use stanchion::{Health, LockKind};
+use stanchion::{ErrorKind, Health, LockKind};
 
+use crate::queues::is_known;
 use crate::web::describe::task_link;
 use crate::web::html::{Place, command, empty, shown};
 use crate::web::look::handle;
+use crate::web::pages::overview::away;
 use crate::web::pages::queue::{consumers_table, link};
 use crate::web::pages::{Shown, Visit};
 use crate::web::problems::lock_link;
@@ -19,11 +21,13 @@ const FOUND: usize = 50;
 /// Who works, by queue.
 pub async fn workers(visit: Visit) -> Shown {
     let look = visit.app.lookout.latest().await;
-    let mut found = Vec::new();
-    for queue in look.queues.iter().take(QUEUES) {
-        if queue.stats.waiters + queue.stats.claimed > 0 {
-            let consumers = visit.app.client.queue(&queue.name).consumers().await?;
-            found.push((queue.name.clone(), consumers));
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    let worked_on = || look.queues.iter().filter(|queue| queue.stats.waiters + queue.stats.claimed > 0);
+    for queue in worked_on().take(QUEUES) {
+        match visit.app.client.queue(&queue.name).consumers().await {
+            Ok(consumers) => found.push((queue.name.clone(), consumers)),
+            Err(error) if error.kind() == ErrorKind::StoreUnavailable => return Err(error.into()),
+            Err(error) => unreadable.push((&queue.name, error)),
         }
     }
     Ok(visit.page(
@@ -31,7 +35,10 @@ pub async fn workers(visit: Visit) -> Shown {
         "Workers",
         &html! {
             h1 { "Workers" }
-            @if found.is_empty() {
+            (away(&look))
+            @for (name, error) in &unreadable { p { (shown(name)) " cannot be read: " (shown(&error.to_string())) } }
+            @if worked_on().count() > QUEUES { p.soft { "Those of " (QUEUES) " queues; the others say it on their own pages." } }
+            @if found.is_empty() && look.error.is_none() {
                 (empty("Nobody works on any queue.", &["stanchion", "work", "QUEUE", "--", "command"]))
             }
             @for (name, consumers) in &found {
@@ -45,17 +52,20 @@ pub async fn workers(visit: Visit) -> Shown {
 
 /// What the store is like, and which promises hold on it.
 pub async fn server(visit: Visit) -> Shown {
-    // To examine the store takes a lock.
-    let findings = if visit.reader.can_act { visit.app.client.doctor().await? } else { Vec::new() };
+    // To examine the store takes a lock: it is done now and then, and not for each who looks.
+    let look = visit.app.lookout.latest().await;
+    let findings = &look.findings;
     Ok(visit.page(Place::Server, "Server", &html! {
         h1 { "Server" }
         (command(&["stanchion", "doctor"]))
         @if !visit.reader.can_act { p.soft { "To examine the store takes a lock, so this is left to the command." } }
+        @else if findings.is_empty() { p.soft { "The store could not be examined; the command says why." } }
+        @else { p.soft { "Examined every five minutes." } }
         div.scroll tabindex="0" role="region" aria-label="A table" {
             table {
                 thead { tr { th { "What" } th { "Found" } th { "Promise" } th { "Holds" } } }
                 tbody {
-                    @for finding in &findings {
+                    @for finding in findings {
                         @let class = match finding.health {
                             Health::Good => "tag good",
                             Health::Bad => "tag bad",
@@ -82,9 +92,15 @@ pub async fn search(visit: Visit) -> Shown {
     }
     let look = visit.app.lookout.latest().await;
     let mut found: Vec<(&str, String, String)> = Vec::new();
-    for queue in look.queues.iter().filter(|queue| queue.name.contains(&text)).take(FOUND) {
-        found.push(("queue", queue.name.clone(), link(&queue.name)));
+    let named = look.queues.iter().filter(|queue| queue.name.contains(&text)).map(|queue| &queue.name);
+    let mut queues: Vec<&String> = named.take(FOUND).collect();
+    // One that was not looked at yet.
+    if !queues.contains(&&text)
+        && visit.app.client.queue(&text).stats().await.is_ok_and(|stats| is_known(&stats))
+    {
+        queues.push(&text);
     }
+    found.extend(queues.into_iter().map(|name| ("queue", name.clone(), link(name))));
     let held = look.locks.iter().filter(|lock| lock.name.contains(&text) && lock.name != text);
     for lock in held.take(FOUND) {
         found.push((lock.kind.name(), lock.name.clone(), lock_link(lock.kind, &lock.name)));
@@ -108,6 +124,8 @@ pub async fn search(visit: Visit) -> Shown {
     }
     Ok(visit.page(Place::Elsewhere, &format!("Search: {text}"), &html! {
         h1 { "Search: " (shown(&text)) }
+        (away(&look))
+        @if look.queues.len() > QUEUES { p.soft { "Tasks were looked for in " (QUEUES) " queues; the others have a filter of their own." } }
         @if found.is_empty() {
             p { "No queue or lock that is held has this in its name, and no task has this id." }
         } @else {
