@@ -12,6 +12,7 @@ mod html;
 mod journal;
 mod live;
 mod look;
+mod looker;
 mod notes;
 mod pages;
 mod problems;
