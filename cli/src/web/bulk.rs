@@ -11,7 +11,7 @@ use crate::web::failing::Failing;
 use crate::web::html::shown;
 
 /// Tasks that one step looks at, at most.
-const STEP: usize = 1_000;
+const STEP: usize = 100;
 /// Requests that are under way at the same time.
 const AT_ONCE: usize = 16;
 /// Tasks that a count looks at, at most.
