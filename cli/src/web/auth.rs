@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use tokio::sync::Semaphore;
 
 use crate::arguments::WebOrder;
 use crate::failure::Failure;
@@ -32,12 +32,19 @@ pub enum Auth {
 }
 
 /// Passwords that are being checked, and those that were.
-#[derive(Default)]
 pub struct Checks {
     known: Mutex<HashMap<String, String>>,
     /// One at a time, on a thread of its own: each takes a tenth of a second on purpose, and anybody may ask.
-    turn: tokio::sync::Mutex<()>,
-    waiting: AtomicUsize,
+    turn: Arc<Semaphore>,
+    /// Whoever hangs up gives its place back.
+    places: Semaphore,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        let (turn, places) = (Arc::new(Semaphore::new(1)), Semaphore::new(CHECKS_MOST));
+        Self { known: Mutex::default(), turn, places }
+    }
 }
 
 /// What is answered to who is nobody.
@@ -115,21 +122,18 @@ impl Checks {
             return Ok(Some(name.clone()));
         }
         let Some((name, password)) = decoded(secret) else { return Ok(None) };
-        if self.waiting.fetch_add(1, Ordering::Relaxed) >= CHECKS_MOST {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(Refusal::Busy);
-        }
-        let turn = self.turn.lock().await;
+        let _place = self.places.try_acquire().map_err(|_| Refusal::Busy)?;
+        let turn = Arc::clone(&self.turn).acquire_owned().await.map_err(|_| Refusal::Busy)?;
         let (of, passwords) = (name.clone(), Arc::clone(passwords));
         let checked = tokio::task::spawn_blocking(move || {
+            // Until it is checked, also if nobody waits for it any more.
+            let _turn = turn;
             // Who is not known takes as long as who is.
             let hash = passwords.get(&of).or_else(|| passwords.values().next());
             let is_right = hash.is_some_and(|hash| bcrypt::verify(password, hash).unwrap_or(false));
             is_right && passwords.contains_key(&of)
         });
         let is_right = checked.await.unwrap_or(false);
-        drop(turn);
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
         if !is_right {
             return Ok(None);
         }
@@ -201,6 +205,8 @@ fn token(path: &Path) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may panic")]
+    use std::time::Duration;
+
     use super::*;
 
     async fn asked(header: &str, auth: &Auth) -> Result<String, Refusal> {
@@ -229,6 +235,25 @@ mod tests {
             assert_eq!(asked(wrong, &auth).await, Err(Refusal::Unknown { basic: true }), "{wrong}");
         }
         assert_eq!(auth.who(&HeaderMap::new()).await, Err(Refusal::Unknown { basic: true }));
+    }
+
+    #[tokio::test]
+    async fn who_hangs_up_while_a_password_is_checked_keeps_nobody_out() {
+        let hash = bcrypt::hash("secret", 4).unwrap();
+        let passwords = Arc::new([("ann".into(), hash)].into());
+        let auth = Auth::Asked { passwords, token: None, checks: Checks::default() };
+        let said = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
+        for number in 0..2 * CHECKS_MOST {
+            let header = said(&format!("ann:wrong-{number}"));
+            // Given up after the first step.
+            let _ = tokio::time::timeout(Duration::ZERO, asked(&header, &auth)).await;
+        }
+        let came_in = async {
+            while asked(&said("ann:secret"), &auth).await.as_deref() != Ok("ann") {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), came_in).await.unwrap();
     }
 
     #[tokio::test]
