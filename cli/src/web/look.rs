@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use stanchion::{Client, Error, Finding, Holder, LockKind, QueueStats, TaskInfo};
 use tokio::sync::watch;
 
+use crate::queues::counts::millis;
 use crate::web::history::History;
 use crate::web::looker::Looker;
 use crate::web::problems::Problem;
@@ -143,9 +144,4 @@ pub fn handle(client: &Client, kind: LockKind, name: &str) -> stanchion::Lock {
         LockKind::Cached => client.computation(name),
         _ => client.lock(name),
     }
-}
-
-/// As a number.
-pub fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,8 +10,9 @@ use stanchion::{Client, Error, ErrorKind, Finding, Health, ListOptions, LockKind
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::queues::counts::millis;
 use crate::web::history::{History, Sample};
-use crate::web::look::{LockLook, Look, QueueLook, UNWATCHED, handle, millis};
+use crate::web::look::{LockLook, Look, QueueLook, UNWATCHED, handle};
 use crate::web::problems::{Problem, problems, unreadable};
 
 /// Between two looks, if they take no longer.
@@ -237,7 +238,7 @@ impl Looker {
         let (names, next) = self.names.entry(kind.name()).or_default();
         if names.is_empty() {
             match self.client.locks_of(kind, *next).await {
-                Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Denied) => {}
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 page => {
                     let page = page?;
                     (*names, *next) = (page.names.into(), page.next);

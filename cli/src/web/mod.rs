@@ -101,6 +101,7 @@ async fn serve(order: &WebOrder, client: Client, auth: Auth, report: &Report) ->
         () = asked_to_end() => {}
     }
     app.client.close().await?;
+    app.journal.end();
     Ok(exit::DONE)
 }
 

@@ -448,6 +448,18 @@ fn others_reach_it_only_if_somebody_is_asked() {
 }
 
 #[test]
+fn who_says_nothing_is_hung_up_on() {
+    let place = Place::new();
+    let dashboard = Dashboard::start(&place, &[]);
+    let mut silent = TcpStream::connect(&dashboard.address).unwrap();
+    silent.set_read_timeout(Some(LONG)).unwrap();
+    silent.write_all(b"GET / HT").unwrap();
+    let mut said = Vec::new();
+    silent.read_to_end(&mut said).unwrap();
+    assert!(dashboard.page("/").contains("What is wrong now"));
+}
+
+#[test]
 fn viewers_are_told_of_each_look() {
     let place = Place::new();
     stalled(&place);
