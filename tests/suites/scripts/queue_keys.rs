@@ -138,7 +138,7 @@ fn a_key_with_a_rate_waits_by_time() {
             .claimed("a", &lease(), "receipt {us}, attempts 1, key k")
             .held_by_key("b", "k", 20, "")
             .key("k", "held 1, tat {us+500000}, waiting 1")
-            .key_waits("k", "{now+400}")
+            .key_waits("k", "{up+400}")
             .call("7: [[a {us}]]")
             .counts("counter {us}, sequence 20"),
     );
@@ -160,7 +160,7 @@ fn who_waits_is_told_of_a_key_that_may_go_on_soon() {
             .claimed("a", &lease(), "receipt {us}, attempts 1, key k")
             .held_by_key("b", "k", 20, "")
             .key("k", &format!("held 1, tat {{us+{}}}, waiting 1", per * 500))
-            .key_waits("k", &format!("{{now+{}}}", per / 2 - 100))
+            .key_waits("k", &format!("{{up+{}}}", per / 2 - 100))
             .call("7: [[a {us}]]")
             .counts("counter {us}, sequence 20")
     };

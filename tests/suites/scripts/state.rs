@@ -2,8 +2,9 @@
 //!
 //! Texts may have placeholders: `{T1}` is token 1; `{C}` is the client's number; `{then-100}` is the server's
 //! time in milliseconds when the state was set up, less 100. In what is expected, `{now+100}` is the time of
-//! the call in milliseconds, `{us}` in microseconds, `{sec}` in seconds; `{fence}` is the fence in the reply,
-//! `{~5000}` a lifetime of 5000 ms that has run since the set-up, and `{14..26}` a number between those.
+//! the call in milliseconds, `{up+100}` the same rounded up, `{us}` in microseconds, `{sec}` in seconds;
+//! `{fence}` is the fence in the reply, `{~5000}` a lifetime of 5000 ms that has run since the set-up, and
+//! `{14..26}` a number between those.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -400,6 +401,7 @@ impl Context {
             // The same millisecond.
             "then_us" => Some((shifted(self.then / 1_000 * 1_000), shifted(self.then / 1_000 * 1_000))),
             "now" => Some((shifted(self.before / 1_000), shifted(self.after / 1_000))),
+            "up" => Some((shifted(self.before.div_ceil(1_000)), shifted(self.after.div_ceil(1_000)))),
             "us" => Some((shifted(self.before), shifted(self.after))),
             "sec" => Some((shifted(self.before / 1_000_000), shifted(self.after / 1_000_000))),
             "fence" => {
@@ -454,6 +456,8 @@ mod tests {
         assert!(CONTEXT.matches("{now+1} x", "6001 x") && CONTEXT.matches("{now+1} x", "7001 x"));
         assert!(!CONTEXT.matches("{now+1} x", "6000 x") && !CONTEXT.matches("{now+1} x", "7002 x"));
         assert!(!CONTEXT.matches("{now}", "6000 ") && !CONTEXT.matches("{now}", "x"));
+        let call = Context { before: 6_000_001, after: 6_000_900, ..CONTEXT };
+        assert!(call.matches("{up+1}", "6002") && !call.matches("{up+1}", "6001"));
         assert!(CONTEXT.matches("{fence}", "9") && !CONTEXT.matches("{fence}", "10"));
         assert!(CONTEXT.matches("{~5000}", "3000") && !CONTEXT.matches("{~5000}", "5001"));
         assert!(!CONTEXT.matches("{~5000}", "2000"));
