@@ -164,7 +164,7 @@ pub const FLOWS_ENDED_MAX: usize = 1_000;
 /// How long the parts of a flow may take until it begins; then its id is free again.
 pub const FLOW_DRAFT: Duration = Duration::from_secs(3600);
 /// While a claim finds tasks it tells of the outbox only after so many messages,
-pub const OUTBOX_MANY: usize = 64;
+pub const OUTBOX_MANY: usize = 256;
 /// or so long after the last step: the steps of short tasks come many at once.
 pub const OUTBOX_PAUSE: Duration = Duration::from_millis(100);
 /// How often a flow of a queue is looked after, one after the other.

@@ -29,7 +29,9 @@ local function keep_results()
     local number, size, id = said[field][1], said[field][2], said[field][3]
     local flow = flow_of(id)
     sizes[id] = sizes[id] or flow[@RESULT_BYTES]
-    flow[@RESULT_BYTES] = math.max(flow[@RESULT_BYTES] - redis.call('HSTRLEN', KEYS[@FLOW_NODES], field), 0)
+    if flow[@RESULT_BYTES] > 0 then
+      flow[@RESULT_BYTES] = math.max(flow[@RESULT_BYTES] - redis.call('HSTRLEN', KEYS[@FLOW_NODES], field), 0)
+    end
     local result = size and flow[@RESULT_BYTES] + size <= @FLOW_RESULTS
       and redis.call('HGET', KEYS[@BODY], string.format('\2%.0f', number))
     if result then

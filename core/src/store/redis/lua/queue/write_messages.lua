@@ -15,7 +15,8 @@ local function write_messages()
   local heads, results_told = {}, {}
   for i, message in ipairs(messages) do
     local name, result = string.format('\2%.0f', last + i), message[4]
-    heads[i * 2 - 1], heads[i * 2] = name, cmsgpack.pack({ message[1], message[2], message[3], result and #result })
+    message[4] = result and #result
+    heads[i * 2 - 1], heads[i * 2] = name, cmsgpack.pack(message)
     if result then
       results_told[#results_told + 1], results_told[#results_told + 2] = name, result
     end
