@@ -13,7 +13,7 @@ use serde_json::json;
 use stanchion::{Cancelled, DeadTasks, Error, Queue, Receipt, Removed, Rescheduled, TaskState};
 
 use crate::web::App;
-use crate::web::bulk::{Verb, Which, perform};
+use crate::web::bulk::{Verb, Which, due_in, perform};
 use crate::web::describe::{task_link, tasks_link};
 use crate::web::failing::Failing;
 use crate::web::html::{Reader, many, number};
@@ -74,12 +74,10 @@ pub async fn task(
                 _ => "There was none.".into(),
             }),
         ),
-        "run-now" => (page, queue.reschedule(&id, SystemTime::now()).await.map(rescheduled)),
+        "run-now" => (page, queue.reschedule(&id, due_in(0)).await.map(rescheduled)),
         "reschedule" => {
             let Ok(Form(due)) = form else { return Err(Failing::Wrong("It was not said when.".into())) };
-            let at =
-                SystemTime::now() + Duration::from_secs(due.minutes.saturating_mul(60).min(365 * 86_400));
-            (page, queue.reschedule(&id, at).await.map(rescheduled))
+            (page, queue.reschedule(&id, due_in(due.minutes)).await.map(rescheduled))
         }
         "kick" => (
             page,

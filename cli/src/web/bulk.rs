@@ -152,7 +152,7 @@ pub async fn count(queue: &Queue, state: TaskState, which: &Which) -> Result<(u6
 /// Does it with all, and tells now and then how many that were; so many in all, and why it ended before it was done.
 pub async fn perform(queue: &Queue, which: &Which, tell: impl Fn(u64)) -> (u64, Option<Error>) {
     let Ok((state, verb)) = which.order() else { return (0, None) };
-    let due = SystemTime::now() + Duration::from_secs(which.minutes.unwrap_or(0).min(YEAR) * 60);
+    let due = due_in(which.minutes.unwrap_or(0));
     let (mut done, mut from) = (0, None);
     loop {
         let (tasks, next) = match matching(queue, state, which, from.take(), STEP).await {
@@ -201,6 +201,12 @@ async fn each(queue: &Queue, verb: Verb, due: SystemTime, tasks: Vec<TaskInfo>) 
             Some(Err(_)) => {}
         }
     }
+}
+
+/// So many minutes from now, a year at most. A due is rounded up to a millisecond, so what is due at once was due one ago:
+/// otherwise it would not be, for a moment.
+pub fn due_in(minutes: u64) -> SystemTime {
+    SystemTime::now() - MILLI + Duration::from_secs(minutes.min(YEAR) * 60)
 }
 
 fn is_about(one: SystemTime, other: SystemTime) -> bool {
