@@ -300,6 +300,17 @@ impl State {
         )
     }
 
+    /// The body of a node that has one, if it is another.
+    pub fn node_body(self, number: u32, body: &str) -> Self {
+        self.hash("flow-nodes", &format!("f\u{3}{number}"), body)
+    }
+
+    /// A node without a body.
+    pub fn empty_node(self, number: u32, name: &str) -> Self {
+        let fields = crate::queue_state::of_node(&[&format!("node_name {name}, node_options {OPTIONS}")]);
+        self.hash("flow-nodes", &format!("f+{number}"), &fields)
+    }
+
     pub fn node_result(self, number: u32, result: &str) -> Self {
         self.hash("flow-nodes", &format!("f={number}"), result)
     }

@@ -196,6 +196,30 @@ fn a_step_puts_nodes_in() {
     );
 }
 
+#[test]
+fn nodes_with_the_same_options_have_their_own_marks_and_bodies() {
+    let named = |state: State| state.empty_node(0, "a").node(1, "b", "").node(2, "c", "").node_body(2, "d");
+    let before = named(nothing())
+        .flow("f", "{then-5}", "node_count 3")
+        .message("60", 1, "0 f")
+        .outbox("first_message 60, last_message 60, last_step 5, walk_at {then+9000}, live_flows 1")
+        .counts(COUNTS);
+    let puts = FlowStep { puts: vec![0, 1, 2], ..step_of(30) };
+    let node = |number: u64| {
+        format!("version {{us+{number}}}, due {{now}}, first {{now}}, node {number} f").replace("+0", "")
+    };
+    given(before).call(step(60, 60, [puts])).replies("done").leaves(
+        stepped(named(nothing()), "{then-5}", "flow_version {us+3}, node_count 3")
+            .ready("f/a", 21, &node(0))
+            .no_body("f/a")
+            .ready("f/b", 22, &node(1))
+            .ready("f/c", 23, &node(2))
+            .body("f/c", "d")
+            .outbox("first_message 61, last_message 60, last_step {now}, walk_at {then+9000}, live_flows 1")
+            .counts("counter {us+3}, sequence 23, enqueued 3"),
+    );
+}
+
 /// The flow f after a step.
 fn stepped(state: State, created: &str, fields: &str) -> State {
     let fields = format!("flow_token 7, flow_created {created}, flow_summary new, {fields}");
