@@ -21,34 +21,16 @@ local function nodes_of(id, i, count)
   return nodes, ids
 end
 
--- The bodies of those that have one, by place.
-local function bodies_of(id, i, nodes, count)
-  local bodies_found, places, wanted, wanted_count = {}, {}, {}, 0
-  for j = 1, count do
-    if nodes[j] and nodes[j][@NODE_SIZE] > 0 then
-      wanted_count = wanted_count + 1
-      wanted[wanted_count], places[wanted_count] = j, string.format('%s\3%s', id, ARGV[i + j - 1])
-    end
-  end
-  for from = 1, wanted_count, @CHUNK do
-    local found = redis.call('HMGET', KEYS[@FLOW_NODES], unpack(places, from, math.min(from + @CHUNK_REST, wanted_count)))
-    for j, body in ipairs(found) do
-      bodies_found[wanted[from + j - 1]] = body
-    end
-  end
-  return bodies_found
-end
-
 local function put_nodes(id, i, count)
   local nodes, ids = nodes_of(id, i, count)
-  local node_bodies = bodies_of(id, i, nodes, count)
   for j = 1, count do
-    local node = nodes[j]
+    local node, number = nodes[j], ARGV[i + j - 1]
     if node then
       -- Most nodes have the same options: what those say is read once, and is each one's in turn.
       local spec = spec_of(node[@NODE_OPTIONS])
-      spec.node = string.format('%s %s', ARGV[i + j - 1], id)
-      enqueue(ids[j], spec, node_bodies[j] or '')
+      spec.node = string.format('%s %s', number, id)
+      local has_body = node[@NODE_SIZE] > 0
+      enqueue(ids[j], spec, has_body and redis.call('HGET', KEYS[@FLOW_NODES], string.format('%s\3%s', id, number)) or '')
       enqueued = enqueued + 1
     end
   end
